@@ -164,6 +164,8 @@ class Operations(Reductions):
         known = decided(op, constants, dtypes)
         if known is not None:
             return Scalar("true" if known else "false", np.dtype(np.bool_))
+        for computed_in in dtypes:
+            self.type_name(computed_in)
         # Of Python's own numbers it has been asked whether they overflow.
         text = expression(op, args, dtypes, result, HOST if all(a.weak for a in avals) else self.dialect)
         if text is not None:

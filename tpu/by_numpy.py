@@ -60,7 +60,8 @@ PLAIN = frozenset(
         *("add", "subtract", "multiply", "negative", "positive", "absolute", "fabs", "maximum", "minimum", "fmax"),
         *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "fmin"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "logical_and", "logical_or", "logical_not"),
-        *("divide", "sqrt", "square", "isnan", "isfinite", "isinf", "copysign", "rint", "floor", "ceil", "trunc"),
+        *("clip", "divide", "sqrt", "square", "isnan", "isfinite", "isinf", "copysign"),
+        *("rint", "floor", "ceil", "trunc"),
     )
 )
 """Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
@@ -70,6 +71,7 @@ SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
 CHOSEN = 3.0  # one that is looked up
 TURNED = 4 * BYTE  # a byte of an array that is copied with its axes in another order, as LAPACK wants matrices
+LINE = 64  # elements that NumPy copies at once
 MOVED = 1.5  # times as long as NumPy XLA takes to turn, reverse and join arrays
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
@@ -115,6 +117,7 @@ class _Weighed:
     def __init__(self, function: Function, copied: Collection[int]) -> None:
         self.numpy = self.xla = 0.0
         self._temporary = 0  # bytes that XLA holds between its kernels
+        self._lines: set[Atom] = set()  # of arrays that are spread in long lines
         self._results = set(function.body.results)
         self._params = set(function.body.params)
         self._same = _same(function)
@@ -223,6 +226,8 @@ class _Weighed:
         (target,) = s.targets
         read, written = sum(_bytes(a.aval) for a in s.args), _bytes(target.aval)
         if is_free(s):
+            if s.op.name == "broadcast_to" and s.args[0].aval.shape[-1:] == target.aval.shape[-1:] >= (LINE,):
+                self._lines.add(target)
             return
         if isinstance(s.op, Put):
             self._put(s)
@@ -237,7 +242,8 @@ class _Weighed:
             case Reduce() | Concatenate() | Reshape() | Create():
                 self.numpy += _rows_reduced(s) * ROW
                 self.numpy += (read + written) * BYTE + _faults(written, FRESH)
-                self.xla += read * BYTE * (MOVED if isinstance(s.op, Concatenate) else 1)
+                moved = isinstance(s.op, Concatenate) or any(a in self._lines for a in s.args)
+                self.xla += read * BYTE * (MOVED if moved else 1)
             case Sort(name="argsort") if isinstance(s.attrs, SortAttrs) and s.attrs.is_stable:
                 raise _NotWeighed  # the stable order, which `host_calls` finds sooner than NumPy
             case Sort() | ArgReduce() | Cumulative() if is_host_call(s):

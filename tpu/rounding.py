@@ -27,12 +27,12 @@ A barrier hides from it how an operand was made; it is gone before the fusion, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..translator.ir import Apply, Atom, Const, For, Function, Fused, If, Statement, Var, While, blocks_of, walk
+from ..translator.ir import Apply, Atom, Const, For, Function, Fused, If, Shape, Statement, Var, While, blocks_of, walk
 from ..translator.ops.core import (
     Cast,
     Concatenate,
@@ -108,14 +108,15 @@ def as_written(function: Function) -> AsWritten:
             case Apply(targets=(target,), op=Reduce(name="prod"), args=(x,)):
                 if target.aval.dtype.kind == "f" and reading.kinds(x):
                     rounded.add((target, 0))
-            case Apply(targets=(target,), op=Reduce(name="sum"), args=(x,)) if target.aval.dtype.kind in "fc":
-                scaled = reading.scaled([x])
-                values.update(scaled)
-                rounded.update((target, 0) for _ in scaled)  # an infinite product, too, is one before it is added
+            case Apply(targets=(target,), op=Reduce(name="sum"), args=(x,), attrs=ReduceAttrs(axes=axes)) if (
+                target.aval.dtype.kind in "fc" and reading.is_scaled(x, axes)
+            ):
+                values.update(v for v in [reading.home(x)] if isinstance(v, Var))
+                rounded.add((target, 0))  # an infinite product, too, is one before it is added
             case Apply(targets=(target,), op=Contract(), args=args) if target.aval.dtype.kind in "fc":
                 if _share_root([reading.kinds(a) for a in args]):
                     values.update(x for x in [reading.home(args[0])] if isinstance(x, Var))
-                values.update(reading.scaled(args))
+                values.update(reading.scaled_factors(s))
     return AsWritten(frozenset(values), frozenset(rounded), frozenset(constants))
 
 
@@ -174,12 +175,19 @@ class _Reading:
             if var in self.made:
                 yield self.made[var]
 
-    def scaled(self, summands: Sequence[Atom]) -> list[Var]:
-        """Those that may be multiples of something by a factor that many of them share, -1 among them."""
+    def is_scaled(self, x: Atom, axes: Collection[int]) -> bool:
+        """Whether what is summed along the axes may be multiples by one factor, -1 among them."""
+        return any(s is None or _has_factor(s, x.aval.shape, axes) for s in self.makers(x))
+
+    def scaled_factors(self, s: Apply) -> list[Var]:
+        """The operands of a product of arrays that may be so."""
+        assert isinstance(s.attrs, ContractAttrs)
+        labels = (s.attrs.lhs, s.attrs.rhs)
         found = []
-        for x in summands:
+        for x, axes in zip(s.args, labels, strict=True):
+            summed = [k for k, label in enumerate(axes) if label not in s.attrs.out]
             var = self.home(x)
-            if isinstance(var, Var) and any(map(_has_factor, self.makers(x))):
+            if summed and isinstance(var, Var) and self.is_scaled(x, summed):
                 found.append(var)
         return found
 
@@ -212,13 +220,19 @@ class _Reading:
         return [k for k in products if decides or s.args[k].aval.size <= SMALL or self.is_grid(s.args[k])]
 
 
-def _has_factor(s: Apply | None) -> bool:
-    """Whether a statement multiplies all elements, or many of them, by one number."""
-    if s is None or not isinstance(s.op, Elementwise):
-        return s is None
-    if s.op.name == "negative":
+def _has_factor(s: Apply, shape: Shape, axes: Collection[int]) -> bool:
+    """Whether a statement multiplies by one number what is summed along these axes of an array of this shape."""
+    if not isinstance(s.op, Elementwise) or s.op.name not in ("negative", "multiply"):
+        return False
+    made = s.targets[0].aval
+    if s.op.name == "negative" or any(a.aval.size == 1 < made.size for a in s.args):
         return True
-    return s.op.name == "multiply" and any(a.aval.size < s.targets[0].aval.size for a in s.args)
+    return made.shape == shape and any(_is_constant(a.aval.shape, made.ndim, axes) for a in s.args)
+
+
+def _is_constant(shape: Shape, ndim: int, axes: Collection[int]) -> bool:
+    """Whether an operand of this shape has one number along these axes of the result."""
+    return all(k < 0 or shape[k] == 1 for k in (axis - (ndim - len(shape)) for axis in axes))
 
 
 def _elements(s: Apply) -> Sequence[Atom] | None:

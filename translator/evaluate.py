@@ -158,6 +158,12 @@ def _taped(name: str, values: Sequence[Any]) -> Any:
             return (*values[0], np.array(values[1]) if isinstance(values[1], np.ndarray) else values[1])
         case "length":
             return len(values[0])
+        case "blank" | "zeros":
+            return (0.0 if name == "zeros" else None,) * values[0]
+        case "set_item" | "add_item":
+            tape, value, k = values
+            value = np.array(value) if isinstance(value, np.ndarray) else value
+            return (*tape[:k], value if name == "set_item" else tape[k] + value, *tape[k + 1 :])
         case _:
             return values[0][values[1]]
 

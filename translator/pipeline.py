@@ -6,6 +6,7 @@
     batch      the program gets a batch axis                          once for each vmap around it
     simplify   constants folded, common work shared, dead code dropped; independent loops as whole-array statements
                (before derive and batch, too); sums over slices in windows; partial sorts as partitions
+    tapes      lists become windows of arrays                         where there are lists, not for the target "numpy"
     fuse       statements grouped into kernels                        not for the target "numpy"
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is cheap; UNTRACED_VERIFY=0
@@ -35,6 +36,7 @@ from .passes.kinds import kinds
 from .passes.partitions import partitions
 from .passes.simplify import simplify
 from .passes.sliding import sliding
+from .passes.tapes import tapes
 from .passes.ties import ties
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
@@ -114,7 +116,15 @@ def grouped(function: Function) -> Function:
     return fuse(made, on_the_host(made))
 
 
-PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))
+def without_lists(function: Function) -> Function:
+    """The program without lists, which CPython alone has."""
+    if purpose().target == "numpy":
+        return function
+    made = everywhere(function, tapes)
+    return function if made is function else simplified(made)
+
+
+PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("tapes", without_lists), ("fuse", grouped))
 LAST = PASSES[-1][0]
 
 checking = switch("UNTRACED_VERIFY", True)
@@ -141,11 +151,16 @@ class Stages(Mapping[str, Function]):
     def without(self, leaves: frozenset[int]) -> Stages:
         """The last two stages of the program that gives zeros for these leaves of the result."""
         if leaves and leaves not in self._without:
-            source = self.made["simplify"]
+            source = self.unfused
             results = [lift(0.0) if k in leaves else r for k, r in enumerate(source.body.results)]
             kept = dead_code(replace(source, body=replace(source.body, results=tuple(results))))
             self._without[leaves] = Stages({"simplify": kept}, self.target)
         return self._without[leaves] if leaves else self
+
+    @property
+    def unfused(self) -> Function:
+        """The final program before fusion, as targets take it that have no lists."""
+        return self.made.get("tapes", self.made["simplify"])
 
     def __len__(self) -> int:
         return len(self.made | {LAST: None})
@@ -155,9 +170,9 @@ class Stages(Mapping[str, Function]):
 class Translation:
     """A function specialised to a signature, after each pass.
 
-    `stages` is in order: "read", "derive", "batch", "simplify", "fuse" (a second derive is "derive 2"). `statics` are
-    the argument leaves whose values the program is specialised on; it stays valid for as long as all `guards` hold.
-    `ordered` are the leaves of the result that lie in C's order, however the arguments do.
+    `stages` is in order: "read", "derive", "batch", "simplify", "tapes", "fuse" (a second derive is "derive 2").
+    `statics` are the argument leaves whose values the program is specialised on; it stays valid for as long as all
+    `guards` hold. `ordered` are the leaves of the result that lie in C's order, however the arguments do.
     """
 
     stages: Stages
@@ -181,7 +196,6 @@ class Translation:
         """The final program before fusion: what the target "numpy" runs."""
         return self.stages["simplify"]
 
-
 def translate(
     fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, target: str = "cpu"
 ) -> Translation:
@@ -193,7 +207,7 @@ def translate(
     loops: dict[LoopNote, None] = {}
     with purposed(target=target, stages=stages, loops=loops):
         plain = finish in (None, exact)
-        with purposed(marks_kinds=plain, may_keep_lists=plain):
+        with purposed(marks_kinds=plain):
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
         function = reading.function
         if plain and not (target == "numpy" and hasattr(fun, "__untraced_read__")):  # which no CPython makes again
@@ -201,7 +215,9 @@ def translate(
         if function not in stages.values():
             note("read", function)
         for name, apply in PASSES[:-1]:
-            function = note(name, apply(function))
+            made = apply(function)
+            if made is not function or name == "simplify":
+                function = note(name, made)
     return Translation(
         Stages(stages, target),
         reading.statics,
@@ -235,7 +251,7 @@ def transform(
     while True:
         orders = purpose().orders + (name == "derive")
         calls = orders > 0 or name == "batch"
-        with purposed(orders=orders, keeps_calls=calls, marks_kinds=False, may_keep_lists=False):
+        with purposed(orders=orders, keeps_calls=calls, marks_kinds=False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         if name != "derive" and any(map(differs_in_lanes, reading.function.params)):

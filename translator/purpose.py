@@ -27,7 +27,6 @@ class Purpose:
     target: str = "numpy"  # decides between forms of equal meaning
     orders: int = 0  # how many derivatives will be taken of what is being read; -1 for rules of the last one
     keeps_calls: bool = False  # recursive calls may stay calls: what is being read is to be derived or batched
-    may_keep_lists: bool = False  # nothing further is made of what is being read
     marks_kinds: bool = False  # numbers whose kind the data decides are marked, for `passes/kinds`
     draws: bool = False  # loops of what is being read may draw from generators, if they can: see `randomness`
     hands_back: bool = False  # the caller gets his own arrays, and views of them, where NumPy gives these
@@ -48,11 +47,6 @@ class Purpose:
     def transposes(self) -> bool:
         """Whether what is being read may be transposed: it will be differentiated, or is a rule of a derivative."""
         return self.orders >= 0
-
-    @property
-    def keeps_lists(self) -> bool:
-        """Whether tapes may be lists: CPython runs the derivative, and nothing further is made of it."""
-        return self.may_keep_lists and self.target == "numpy"
 
 
 def _none_compiled() -> bool:

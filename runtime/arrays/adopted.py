@@ -30,7 +30,22 @@ def is_on_gpu(x: Any) -> bool:
 
 
 def _has(x: Any, name: str) -> bool:
-    return getattr_static(x, name, None) is not None
+    return _may_have(x, name) and getattr_static(x, name, None) is not None
+
+
+def _may_have(x: Any, name: str) -> bool:
+    """Whether the object or a class of it holds the name: `getattr_static` needs ten times as long to find nothing."""
+    for c in _CLASSES(type(x)):
+        if name in c.__dict__:
+            return True
+    try:
+        return name in object.__getattribute__(x, "__dict__")
+    except AttributeError:  # it has slots
+        return False
+
+
+_CLASSES = type.__dict__["__mro__"].__get__
+"""The classes of a class, without asking its metaclass."""
 
 
 def adopted(tree: Any) -> Any:

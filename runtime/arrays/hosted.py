@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,10 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
+LENT: ContextVar[bool] = ContextVar("lent", default=False)
+"""Whether a loop or a branch of `lax` is passing arrays on: no call in it may reuse their memory (donate_argnums)."""
+
+
 def offered(function: Any, module: str, name: str, compiled: bool = False) -> Any:
     """A function of NumPy, or NumPy source, as a namespace offers it: it gives Arrays where one is among the arguments,
     `compiled` or computed step by step, else HostArrays in place of NumPy's arrays. Functions among the arguments are
@@ -229,7 +234,14 @@ def offered(function: Any, module: str, name: str, compiled: bool = False) -> An
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if any(map(callable, args)):
-            args = tuple([_meant(x) for x in args])
+            token = LENT.set(True)
+            try:
+                return called(*[_meant(x) for x in args], **options)
+            finally:
+                LENT.reset(token)
+        return called(*args, **options)
+
+    def called(*args: Any, **options: Any) -> Any:
         if Array in map(type, args) or (options and Array in map(type, options.values())):
             return eager.call(function, args, options) if compiled else tree_map(_put, function(*args, **options))
         return lifted(function(*args, **options))

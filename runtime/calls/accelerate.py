@@ -382,9 +382,11 @@ class Accelerated:
         """
         places: Iterable[tuple[int | str, Any]] = (*enumerate(args), *kwargs.items())
         found = {place: x for place, x in places if is_users_object(x)}
-        if found and not _are_named(signature_of(self.fun), found):
+        if not found or self._held(found) is not None:
+            return found
+        if self._holders >= _HOLDERS or not _are_named(signature_of(self.fun), found):
             return {}  # what goes into *args or **kwargs stands in a container
-        return found if found and (self._held(found) is not None or self._holders < _HOLDERS) else {}
+        return found
 
     def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
         """The function with these arguments bound, if there is one already."""
@@ -542,9 +544,9 @@ def accelerate(
     of_jit           further arguments of jax.jit, accepted because no result depends on them: inline, keep_unused,
                      compiler_options, in_shardings, out_shardings and device. backend names a target.
 
-    NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable. With an Array among the arguments the
-    results are Arrays, and the call returns before they are computed. Arguments that the function writes in place are
-    written in the caller's arrays.
+    NumPy arrays and Python numbers in give NumPy arrays out; where NumPy gives an argument itself, or a view of one, so
+    does the call. With an Array among the arguments the results are Arrays, and the call returns before they are
+    computed. Arguments that the function writes in place are written in the caller's arrays.
 
     The result is called like `fun`, and has `inspect(*args)`, `source(*args)` and `explain_recompiles()`. It is
     translated once for each tree structure, shapes and dtypes of the arguments. Errors are those that NumPy raises;

@@ -1,7 +1,8 @@
 """Entries: one translation of a function, made ready for its target, and the ways to call it.
 
-Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
-shape (), Python numbers for weak results. With an Array they are Arrays. Entries know no HostArrays: the call takes
+Kind in, kind out. Without Arrays among the arguments results are NumPy's: arrays, NumPy scalars for shape (), Python
+numbers for weak results. Programs give fresh writable arrays; where NumPy gives the caller's own ones, or views of
+them, `handed_back` puts these in their place. With an Array they are Arrays. Entries know no HostArrays: the call takes
 their methods off the arguments, and puts them on the results.
 """
 
@@ -33,7 +34,7 @@ from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
 from ...translator.tree import ARRAY, Kind, Rows, TreeDef, close_node, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
-from ..arrays.hosted import are_hosted, plain
+from ..arrays.hosted import LENT, are_hosted, plain
 from ..arrays.transfer import device_put
 from ..targets.devices import device_of_target
 from ..targets.programs import Program, load, runs_in_numpy, seconds_of_compiling
@@ -374,7 +375,7 @@ class TargetEntry(Entry):
         f = self.function = stages[LAST]
         checks = accelerated.options.checks
         turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
-        self.orders = Orders(stages["simplify"], translation.ordered, checks) if turns else None
+        self.orders = Orders(stages.unfused, translation.ordered, checks) if turns else None
         first = self._first_way(leaves)
         first = None if first == "device" and stages is not translation.stages else first
         self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, first=first)
@@ -412,7 +413,13 @@ class TargetEntry(Entry):
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
         """Run for arguments that are all Arrays of this device, in the order of the parameters."""
-        return self._wrapped(self.full.on_device([a._data for a in args]))
+        return self._wrapped(self.full.on_device(self._kept([a._data for a in args])))
+
+    def _kept(self, data: list[Any]) -> list[Any]:
+        """Copies for what the program would take the memory of, where that is not the caller's to give."""
+        if not (self.donated and LENT.get()):
+            return data
+        return [self.device.put(self.device.get(x)) if i in self.donated else x for i, x in enumerate(data)]
 
     def _wrapped(self, outs: Sequence[Any]) -> Any:
         return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
@@ -447,10 +454,10 @@ class TargetEntry(Entry):
         return EitherEntry(self.translation, self.binding, self._accelerated)
 
     def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
-        if self.donated:
+        if self.donated and not LENT.get():
             self._check_donated(values)
         data = [self._data(x) if type(x) is Array else x for x in values]
-        outs = self.full.on_device(data)
+        outs = self.full.on_device(self._kept(data))
         if self.mutated:
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):

@@ -31,7 +31,7 @@ from ...translator.ir import Root
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, leaf_nodes
 from ..arrays.array import Array
-from ..arrays.hosted import HostArray, lifted
+from ..arrays.hosted import LENT, HostArray, lifted
 from . import strict
 from .arguments import WIDEST
 
@@ -128,6 +128,9 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     if not pattern.arrays:
         names |= {"state": strict.STATE.get, "calm": strict.CALM}
         tests.append("state() is calm[0]")
+    if entry.donated:
+        names["lent"] = LENT.get
+        tests.append("not lent()")
     if entry.translation.guards:
         tests.append(_guard_text(entry.translation.guards, names))
     hosted = ""

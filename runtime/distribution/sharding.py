@@ -206,7 +206,7 @@ class NamedSharding(Sharding):
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """For each device the block that it would hold of an array of this shape."""
         dims, block = _dims(self.spec, self.mesh, len(shape)), self.shard_shape(shape)
-        found = {}
+        found: dict[Device, tuple[slice, ...]] = {}
         for place in np.ndindex(*self.mesh.devices.shape):
             at = dict(zip(self.mesh.axis_names, place, strict=True))
             index = []
@@ -215,7 +215,8 @@ class NamedSharding(Sharding):
                 for name in names:
                     k = k * self.mesh.shape[name] + at[name]
                 index.append(slice(k * n, (k + 1) * n) if names else slice(None))
-            found[self.mesh.devices[place]] = tuple(index)
+            device: Any = self.mesh.devices[place]
+            found[device] = tuple(index)
         return found
 
     addressable_devices_indices_map = devices_indices_map

@@ -79,9 +79,11 @@ def checkify(fun: Callable[..., Any], errors: frozenset[str] = user_checks) -> C
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         raised = {"user": JaxRuntimeError, "index": IndexError, "division": ZeroDivisionError}
         caught = (FloatingPointError, *(raised[kind] for kind in errors if kind in raised))
-        invalid, divide = ("raise" if kind in errors else None for kind in ("nan", "division"))
+        stops: dict[str, Any] = {
+            mode: "raise" for kind, mode in (("nan", "invalid"), ("division", "divide")) if kind in errors
+        }
         try:
-            with np.errstate(invalid=invalid, divide=divide):
+            with np.errstate(**stops):
                 result = fun(*device_get(args), **device_get(kwargs))
         except caught as error:
             return Error(str(error)), None

@@ -47,7 +47,7 @@ def gradient(
         derived = _holomorphic(function, places, main, aux)
     else:
         count = aux.leaf_count if aux else 0
-        derived = reverse.grad(function, places, value=value or has_aux, aux=count, lists=purpose().keeps_lists)
+        derived = reverse.grad(function, places, value=value or has_aux, aux=count)
     return _arranged(derived, main, aux, tree, value)
 
 
@@ -118,7 +118,7 @@ def _holomorphic(function: Function, places: list[int], main: TreeDef, aux: Tree
     only = dataclasses.replace(
         function, body=dataclasses.replace(function.body, results=results[:1]), out=main, mutated=()
     )
-    back = reverse.vjp(only, places, lists=purpose().keeps_lists)
+    back = reverse.vjp(only, places)
     b = Builder(function.span)
     outer = [Var(v.hint, v.aval) for v in function.body.params]
     outs = splice_block(b, function, outer)[: len(results)]

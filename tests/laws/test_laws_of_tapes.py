@@ -1,4 +1,4 @@
-"""Tapes of loops of unknown length, which are lists where CPython runs the gradient: laws, values, ends."""
+"""Tapes of loops of unknown length, which are lists until they are compiled: laws, values, ends."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import pytest
 from laws_helpers import check_l1, check_l2_l3_in_two_steps
 
 import untraced
-from untraced.translator.derive import reverse
+from untraced.translator.derive import reverse, trips
 from untraced.translator.evaluate import evaluate
+from untraced.translator.ir import walk
+from untraced.translator.ops.core import TAPE_AVAL
+from untraced.translator.passes.simplify import simplify
+from untraced.translator.passes.tapes import tapes
 from untraced.translator.pipeline import translate
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract
 from untraced.translator.tree import flatten
+from untraced.translator.verify import verify
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.3, 1.0, 5)
@@ -155,16 +160,74 @@ def test_laws_and_values(fun, args):
     np.testing.assert_allclose(gradient(*args), want, rtol=1e-13)
 
 
-def test_what_is_compiled_or_transformed_again_has_none():
+@pytest.mark.parametrize(("fun", "args"), CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_derivatives_of_derivatives_keep_lists_until_they_are_compiled(fun, args, monkeypatch):
+    """They obey the laws, and windows of any length give what lists do, in loops that go back and forth over them."""
+    reading = read(fun, abstract(fun, args, {}))
+    leaves = [x for i, x in enumerate(flatten(args)[0]) if i not in reading.statics]
+    first = simplify(reverse.grad(reading.function, [0]))
+    ct = np.ones_like(args[0]) if np.ndim(args[0]) else np.float64(1.0)
+    with_lists = simplify(reverse.vjp(first, [0]))
+    check_l1(with_lists, (*args, ct), (*leaves, ct))
+    check_l2_l3_in_two_steps(with_lists, (*args, ct))
+    want = evaluate(with_lists, (*leaves, ct))
+    for size in (1024, 2):
+        monkeypatch.setattr(trips, "WINDOW", size)
+        compiled = tapes(with_lists)
+        verify(compiled)
+        assert not any(t.aval == TAPE_AVAL for s in walk(compiled.body) for t in s.targets)
+        np.testing.assert_allclose(evaluate(compiled, (*leaves, ct))[0], want[0], rtol=1e-10, atol=1e-13)
+    check_l1(simplify(compiled), (*args, ct), (*leaves, ct))
+
+
+def test_compiled_and_batched_gradients_print_lists():
     gradient = untraced.grad(two_values)
     w = CASES[3][1][1]
-    assert ".append(" not in untraced.accelerate(gradient).source(X, w)
-    assert ".append(" not in untraced.vmap(gradient, in_axes=(0, None)).source(X[None], w)
-    np.testing.assert_allclose(untraced.accelerate(gradient)(X, w), gradient(X, w), rtol=1e-12)
-    np.testing.assert_allclose(untraced.vmap(gradient, in_axes=(0, None))(X[None], w)[0], gradient(X, w), rtol=1e-12)
+    compiled = untraced.accelerate(gradient)
+    assert ".append(" in compiled.source(X, w)
+    assert "np.empty((1024, 5))" in compiled.inspect(X, w).stages["tapes"]
+    np.testing.assert_allclose(compiled(X, w), gradient(X, w), rtol=1e-12)
+    xs = np.stack([X, X * 0.7])
+    for lanes in ("lockstep", "loop"):
+        batched = untraced.accelerate(untraced.vmap(gradient, in_axes=(0, None), lanes=lanes))
+        assert ".append(" in batched.source(xs, w)
+        np.testing.assert_allclose(batched(xs, w), [gradient(x, w) for x in xs], rtol=1e-12)
     second = untraced.hessian(two_values)(X, w)
     np.testing.assert_allclose(second, second.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(second, untraced.jacrev(gradient)(X, w), rtol=1e-9, atol=1e-12)
+
+    def of_all(xs):
+        return np.sum(untraced.vmap(gradient, in_axes=(0, None))(xs, w))
+
+    each = [np.sum(untraced.hessian(two_values)(x, w), axis=0) for x in xs]
+    np.testing.assert_allclose(untraced.accelerate(untraced.grad(of_all))(xs), each, rtol=1e-9, atol=1e-12)
+
+
+def test_the_second_derivative_is_as_long_as_a_person_would_write_it():
+    second = untraced.accelerate(untraced.grad(untraced.grad(root)))
+    assert len(second.source(2.0).splitlines()) < 45
+    np.testing.assert_allclose(second(2.0), -0.25 * 2.0**-1.5, rtol=1e-9)
+    third = untraced.accelerate(untraced.grad(untraced.grad(untraced.grad(root))))
+    np.testing.assert_allclose(third(2.0), 0.375 * 2.0**-2.5, rtol=1e-8)
+
+
+def test_lists_of_several_loops_have_windows_of_their_own():
+    def two_loops(x):
+        y = x
+        while y > 0.5:
+            y = y * np.cos(0.3 * y)
+        z = np.array([y, 1.0]) * x
+        while np.sum(z) > 0.1:
+            z = np.sin(z) * 0.9
+        return np.sum(z) * y
+
+    def numeric(f, x, h):
+        return (f(x + h) - f(x - h)) / (2 * h)
+
+    gradient = untraced.accelerate(untraced.grad(two_loops))
+    np.testing.assert_allclose(gradient(2.0), numeric(two_loops, 2.0, 1e-6), rtol=1e-7)
+    second = untraced.accelerate(untraced.grad(untraced.grad(two_loops)))
+    np.testing.assert_allclose(second(2.0), numeric(gradient, 2.0, 1e-6), rtol=1e-6)
 
 
 def test_arrays_on_a_list_stay_what_they_are():

@@ -563,6 +563,35 @@ def test_generator_functions_wait_around_regions(function: Fun, target: str) -> 
     assert "yield" in fast.inspect(np.arange(4.0)).source and not list(accelerate(lambda x: (yield x))(3))[1:]
 
 
+# ---- what a `with` may end ------------------------------------------------------------------------
+
+
+def _ends_errors_of_statements(x, n):
+    total = 0.0
+    for v in x:
+        with contextlib.suppress(ZeroDivisionError, ValueError):
+            total += np.sqrt(v + 1.0)
+            total += n // int(v)
+            total += 100.0 * v
+    return total
+
+
+def _ends_errors_of_loops(x, n):
+    y = x * 0.0
+    with contextlib.suppress(IndexError):
+        t = np.sin(x) * 2.0
+        for i in range(len(x) + n):
+            y = y + x[i] * np.cos(t)
+            if np.sum(y) > 1e9:
+                t = t * 0.5 + y
+    return y, t, i
+
+
+@pytest.mark.parametrize("fun", [_ends_errors_of_statements, _ends_errors_of_loops])
+def test_names_bound_before_an_error_that_a_with_ends(fun: Fun) -> None:
+    check(fun, np.array([0.5, 2.0, -0.3, 3.0]), 3)
+
+
 # ---- lists that loops fill ------------------------------------------------------------------------
 
 

@@ -134,6 +134,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "running sums of complex": (lambda x: np.cumprod(x), (COMPLEX,)),
     "running sums float16": (lambda x: np.cumsum(x), (TIES.astype(np.float16),)),
     "running sums int32": (lambda x: np.cumsum(x), (TIES.astype(np.int32),)),
+    "running sums of truths": (lambda x: (np.cumsum(x), np.cumsum(~x.reshape(6, 10), axis=1)), (TIES > 0,)),
+    "running sums, widened": (lambda x: np.cumsum(x, dtype=np.float64), (SPECIAL.astype(np.float32),)),
+    "running sums, wrapped": (lambda x: np.cumsum(x, dtype=np.int8), (TIES * 50,)),
+    "first truths": (lambda x: (np.argmax(x), np.argmin(x.reshape(6, 10), axis=1), np.argmax(x & ~x)), (TIES > 1,)),
     "add at": (counted, (PLACES, RANDOM.random(60))),
     "add at from the front": (counted, (np.abs(PLACES) % 7, SPECIAL)),
     "add at negative zeros": (counted_onto_negative_zeros, (PLACES % 3, -np.abs(TIES) * 0.0)),
@@ -171,6 +175,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
+def _sharing(x: Any, arguments: Any) -> list[bool]:
+    return [np.shares_memory(x, a) for a in arguments if isinstance(a, np.ndarray)]
+
+
 @pytest.mark.parametrize("elements", [0, 1])
 @pytest.mark.parametrize("name", CALLS)
 def test_as_numpy(name: str, elements: int) -> None:
@@ -185,7 +193,7 @@ def test_as_numpy(name: str, elements: int) -> None:
         for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (found, expected)), strict=True):
             check = np.testing.assert_allclose if "product" in name or "times" in name else _same_bits
             check(np.asarray(x), np.asarray(y), *((1e-14,) if check is not _same_bits else ()))
-            assert not any(np.shares_memory(x, a) for a in own if isinstance(a, np.ndarray))
+            assert _sharing(x, own) == _sharing(y, arguments)
     for a, b in zip(own, before, strict=True):
         np.testing.assert_array_equal(a, b)
     on_device = fast(*(untraced.device_put(a) if isinstance(a, np.ndarray) else a for a in own))
@@ -336,6 +344,7 @@ def test_from_many_threads_with_arrays_in_flight() -> None:
 
 IN_PLACE = [
     "sort", "order", "partition", "argmax", "running sums", "add at", "stored", "bincount", "complex product", "sums",
+    "running sums of truths", "first truths",
     "extremes", "bounds", "matrix times vector", "vector times vector", "elementwise", "differences", "truths",
 ]  # fmt: skip
 

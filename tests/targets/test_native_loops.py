@@ -466,3 +466,18 @@ def test_divisions_of_complex_numbers_warn_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose(accelerate(halves, target="cpu")(20, 3), halves(20, 3), rtol=1e-13)
+
+
+def test_comparisons_in_half_precision_are_xlas() -> None:
+    """Only a constant shows that `i > 1.5` is made in half precision: there is no such array or result."""
+
+    def steps(n: int) -> int:
+        k = 0
+        for i in range(n):
+            if i > np.float16(1.5):
+                k += i
+            while k > 5:
+                k -= 2
+        return k
+
+    assert accelerate(steps, target="cpu")(9) == steps(9)

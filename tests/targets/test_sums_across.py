@@ -119,6 +119,15 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "views": (of_views, (X,)),
     "weights": (lambda x: np.average(x, axis=0, weights=np.arange(7.0)), (X,)),
     "variances": (lambda x: (np.var(x, axis=0, ddof=1), np.cov(x.T)), (X,)),
+    "means of integers": (lambda x: (np.mean(x), np.mean(x, axis=1), np.std(x)), ((MANY * 9).astype(int),)),
+    "means of truths": (lambda x: (np.mean(x > 0.5), (x > 0).mean(axis=1, keepdims=True)), (MANY.T.copy(),)),
+    "sums of choices": (lambda x: (np.where(x > 0, x, 0).sum(), x.clip(0, 1).sum(axis=1)), (with_nan(MANY),)),
+    "sums without NaN": (lambda x: (np.nansum(x), np.nanmean(x), np.nanvar(x, axis=1)), (with_nan(MANY),)),
+    "sums of choices in cubes": (lambda a: (np.maximum(a, 0).sum(), np.maximum(a, 0).sum(axis=(1, 2))), (CUBE,)),
+    "sums of a line's choices": (lambda x: np.fmax(x, 0).sum(), (MANY.reshape(-1)[:61],)),
+    "complex choices": (lambda x: np.where(x.real > 0, x, 1j).sum(), (X + 1j * Y,)),
+    "products of all": (lambda x, y: (np.einsum("ij,ij->", x, y), np.einsum("ij,ij->", x.T, y.T)), (X, Y)),
+    "products of all, computed": (lambda x, y: np.vdot(np.sign(x), np.maximum(x, y)), (X, Y)),
     "numbers": (lambda x: np.sum(np.full((3, 5), 2.0), axis=0) + np.sum(np.zeros((3, 5)), axis=0) + x[0], (X,)),
 }
 
@@ -150,6 +159,15 @@ def test_how_many_parts_there_are() -> None:
     assert text.count("stablehlo.slice") == 7 + 1  # of 6 rows each; the last row
 
 
+def test_sums_of_what_would_be_written_first() -> None:
+    assert parts(lambda x: np.sum(np.exp(x)), MANY) == -1  # YNNPACK computes it on the way
+    chosen = lambda x: np.where(x > 0, x, 0).sum()  # noqa: E731
+    for f in (chosen, lambda x: np.mean(x.astype(np.int32)), lambda x: np.log1p(x).sum()):
+        text = accelerate(f, target="cpu").inspect(MANY).stablehlo
+        assert text.count("stablehlo.slice") == 7 + 1  # of 6 rows each; the last row
+    assert accelerate(lambda x: np.einsum("ij,ij->", x, x), target="cpu").inspect(MANY).stablehlo.count("slice") == 8
+
+
 def test_what_another_needs_is_made_once() -> None:
     def f(x):
         e = np.exp(x)
@@ -177,7 +195,7 @@ def test_long_work_is_written_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(accelerate(f, target="cpu")(X), f(X), rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["scores", "softmax", "products", "spread", "leading axes"])
+@pytest.mark.parametrize("name", ["scores", "softmax", "products", "spread", "leading axes", "products of all"])
 def test_derivatives_and_batches(name: str) -> None:
     f, arguments = CASES[name]
 

@@ -79,6 +79,17 @@ def test_what_other_libraries_have_on_the_host_is_not_taken() -> None:
     assert not adopted.is_on_gpu(Foreign) and adopted.is_on_gpu(Foreign([1.0]))
 
 
+def test_an_object_may_have_the_interface_for_itself() -> None:
+    class Slotted:
+        __slots__ = ("__cuda_array_interface__",)
+
+    alone, none, slotted = SimpleNamespace(), SimpleNamespace(), Slotted()
+    alone.__cuda_array_interface__ = slotted.__cuda_array_interface__ = {"shape": (3,)}
+    none.__cuda_array_interface__ = None
+    assert adopted.is_on_gpu(alone) and adopted.is_on_gpu(slotted)
+    assert not any(adopted.is_on_gpu(x) for x in (none, Slotted(), 3, Foreign))
+
+
 def test_without_a_gpu_they_are_refused() -> None:
     if devices.cuda_present():
         pytest.skip("this machine has a GPU")

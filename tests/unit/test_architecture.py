@@ -23,6 +23,7 @@ CALLED_BY_OTHERS = {
     *("branch_", "loop_"),  # by name, `runtime/transforms/strategies`
     "visit_Call",  # ast.NodeTransformer
     "create_module",  # Python's import
+    *("rotate", "popleft", "extendleft", "integ"),  # users, of the objects that stand for Python's and NumPy's
 }
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -118,6 +119,12 @@ def test_imports_stand_at_the_top() -> None:
     for module, names in imported("later").items():
         if module.startswith("untraced.translator"):
             assert not [name for name in names if not name.startswith(seldom)], module
+
+
+def test_names_with_an_underscore_are_their_modules_own() -> None:
+    for file, (imports, _) in parts().items():
+        names = [name.split(".") for _, _, name in imports if name.startswith("untraced.")]
+        assert not [n for n in names if n[-1].startswith("_") and not n[-1].startswith("__")], file
 
 
 def test_backends_are_imported_where_they_are_used() -> None:

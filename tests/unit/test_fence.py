@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from untraced.translator.errors import CutError, UnsupportedError
+from untraced.translator.reading import fence
 from untraced.translator.reading.fence import check, check_entry
+from untraced.translator.reading.language import EXPRESSIONS, STATEMENTS
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract
 from untraced.translator.reading.source import source_of
@@ -96,3 +99,21 @@ def test_a_generator_function_alone() -> None:
     for waits in (f, lambda x: (yield x)):
         with pytest.raises(CutError, match="generator function cannot be compiled by itself"):
             check_entry(source_of(waits))
+
+
+def test_each_kind_of_syntax_is_read_or_refused() -> None:
+    """But for `*x`, which is read where it stands, and for what Python has since 3.12: that is cut."""
+    later = {"TypeAlias", "TemplateStr", "Interpolation"}
+    for parent, known in ((ast.expr, {*EXPRESSIONS, ast.Starred}), (ast.stmt, {*STATEMENTS})):
+        kinds = {kind for kind in parent.__subclasses__() if kind.__module__ in ("ast", "_ast")}
+        assert {k.__name__ for k in kinds - known - fence._REFUSED.keys() - fence._CUT.keys()} <= later
+
+
+def test_statements_of_a_later_python_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x):
+        assert x is not None
+        return x
+
+    monkeypatch.delitem(STATEMENTS, ast.Assert)
+    with pytest.raises(CutError, match="`Assert` statements"):
+        read(f, abstract(f, (np.ones(3),), {}))

@@ -487,3 +487,59 @@ def test_truths_that_are_carried_have_their_other() -> None:
     both = vmap(f)(np.array([3.0, 4.0]))
     assert np.array_equal(both[0], [24.0, 32.0]) and np.array_equal(both[3], [True, False])
     assert grad(lambda x: f(x)[0])(3.0) == 8.0
+
+
+def test_loops_give_no_memory_away() -> None:
+    """What a loop or a branch passes to a call with donate_argnums is still the caller's."""
+
+    @functools.partial(accelerate, donate_argnums=0)
+    def step(p: Any, x: Any) -> Any:
+        return p + x
+
+    for run in (
+        lambda p: lax.scan(lambda c, x: (step(c, x), None), p, np.arange(3.0))[0],
+        lambda p: lax.fori_loop(0, 3, lambda i, c: step(c, 1.0), p),
+        lambda p: lax.while_loop(lambda c: np.sum(c) < 12, lambda c: step(c, c / 1), p),
+        lambda p: lax.cond(True, step, lambda p, x: p, p, 3.0),
+        lambda p: lax.map(lambda x: step(p, x), np.array([3.0]))[0],
+    ):
+        p = untraced.device_put(np.ones(3))
+        for _ in range(3):  # the first calls are not yet shortened
+            np.testing.assert_array_equal(run(p), 4.0)
+        np.testing.assert_array_equal(p, 1.0)
+    step(p, 1.0)
+    assert p.is_deleted()
+
+
+def test_carries_that_begin_as_numbers_of_python_are_compiled() -> None:
+    """The first turn finds Python's number, the others NumPy's: nobody asks which, so no call is left to CPython."""
+    x = np.arange(1.0, 5.0)
+    for f in (
+        lambda x: lax.scan(lambda c, v: (0.5 * c + v, c), 0.0, x),
+        lambda x: lax.fori_loop(0, 4, lambda i, c: c + x[i], 0.0),
+        lambda x: lax.while_loop(lambda s: s[0] < 9.0, lambda s: (s[0] + x[s[1]], s[1] + 1), (0.0, 0)),
+        lambda x: lax.cond(len(x) > x[0], lambda v: v * 2, lambda v: v, 1.5),
+    ):
+        compiled = accelerate(f)
+        assert "raise" not in compiled.inspect(x, compile=False).source
+        for got, want in zip(tree.leaves(compiled(x)), tree.leaves(f(x)), strict=True):
+            np.testing.assert_allclose(got, want)
+    assert accelerate(lambda n: lax.cond(n > 2, lambda k: k * 2, lambda k: k, n))(3) == 6
+
+
+def test_numbers_that_loops_pass_on_have_what_arrays_have() -> None:
+    """Where they are read: CPython's own numbers have not."""
+
+    def f(x: Any) -> Any:
+        turn = lambda i, c: c * x + (i + 1).astype(x.dtype) / c.size + np.ones(2, i.dtype)[i.ndim]  # noqa: E731
+        return lax.fori_loop(0, 3, turn, 0.0)
+
+    xs = np.array([0.5, 2.0])
+    want = [3 + 1 + x * (2 + 1) + x * x * (1 + 1) for x in xs]
+    np.testing.assert_allclose(vmap(f)(xs), want)
+    np.testing.assert_allclose(accelerate(f)(np.float64(2.0)), want[1])
+    np.testing.assert_allclose(grad(f)(np.float64(2.0)), 3 + 2 * 2 * 2.0)
+    last, sizes = accelerate(lambda x: lax.scan(lambda c, v: (c.astype(x.dtype) + v, c.size), 0.0, x))(xs)
+    assert last == 2.5 and list(sizes) == [1, 1]
+    with pytest.raises(AttributeError, match="'int' object has no attribute 'astype'"):
+        accelerate(lambda n: n.astype(np.float32))(3)

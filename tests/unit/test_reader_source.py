@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from untraced.translator.errors import UnsupportedError
+from untraced.translator.reading import liveness as liveness_module
+from untraced.translator.reading.liveness import Flow, Liveness
+from untraced.translator.reading.nodes import children
 from untraced.translator.reading.source import scope_of, source_of
 
 
@@ -111,6 +114,9 @@ def test_exec_without_source_is_refused() -> None:
 
 def test_the_text_of_a_command_line() -> None:
     script = """
+from untraced.translator.reading import liveness as liveness_module
+from untraced.translator.reading.liveness import Flow, Liveness
+from untraced.translator.reading.nodes import children
 from untraced.translator.reading.source import source_of
 def f(x):
     return x + 1
@@ -150,6 +156,9 @@ except Exception as error:
 def test_a_script_with_an_option_c_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("""
+from untraced.translator.reading import liveness as liveness_module
+from untraced.translator.reading.liveness import Flow, Liveness
+from untraced.translator.reading.nodes import children
 from untraced.translator.reading.source import source_of
 space = {}
 exec("def f(x):\\n    return x", space)
@@ -173,3 +182,31 @@ def test_redefinition_under_one_file_name_is_read_anew() -> None:
     assert ast.unparse(source_of(first).node.body[0]) == "return x + 1"  # type: ignore[arg-type,index]
     second = define("def f(x):\n    return x + 2\n")
     assert ast.unparse(source_of(second).node.body[0]) == "return x + 2"  # type: ignore[arg-type,index]
+
+
+def test_what_statements_change() -> None:
+    then, other = "    x += (y := 1)\n    a[0], b = 1, 2\n", "    del e[0]\n    def f(): inner = 1\n"
+    body = ast.parse(f"if c:\n{then}elif d:\n{other}else:\n    import os.path\n").body[0]
+    found = Flow(Liveness())
+    found.block([body], frozenset(), frozenset(), frozenset())
+    result = found.result
+    assert result.stored[body] == {"y", "b", "f", "os"}
+    assert (result.augmented[body], result.written[body]) == ({"x"}, {"a", "e"})
+
+
+def test_chains_of_elif_are_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def visited(n: int) -> int:
+        count = 0
+
+        def counted(node: ast.AST) -> list[ast.AST]:
+            nonlocal count
+            count += 1
+            return children(node)
+
+        monkeypatch.setattr(liveness_module, "children", counted)
+        chain = "".join(f"    {'el' if i else ''}if k == {i}: y = x * {i}\n" for i in range(n))
+        function = ast.parse(f"def f(x, k):\n{chain}    return y\n").body[0]
+        Flow(Liveness()).block(function.body, frozenset(), frozenset(), frozenset())
+        return count
+
+    assert visited(60) < 2.2 * visited(30)

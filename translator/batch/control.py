@@ -28,9 +28,10 @@ from .. import make, ops
 from ..bounds import Status, index_status, interval_of
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Block, Const, For, If, Raise, Range, Var, While, const, may_raise
-from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
+from ..ops.core import TAPE_AVAL, At, Dim, Dyn, Gather, IndexAttrs, Run
 from ..rewrite import Substitution, copy_block
 from ..thrown import settled
+from . import lists as batch_lists
 from . import stores
 from .rules import Value, batched_aval, elementwise, pad, renamed, spread
 from .spread import read_in, shares_index
@@ -84,10 +85,11 @@ def for_loop(batcher: Batcher, s: For) -> None:
         turns = Range(bounds[0].atom, bounds[1].atom, bounds[2].atom, s.range.reverse)
         params = tuple(batcher.fresh(p) for p in s.body.params)
         body = batcher.body(s.body, params, s.targets)
-    elif shares_index(s.range, batcher.batched):
+    elif shares_index(s, batcher.batched):
         turns, body = _with_shared_index(batcher, s, bounds)
     else:
         turns, body = _counted(batcher, s, bounds)
+    batch_lists.note_lengths(batcher, s)
     parallel = s.parallel and not any(v.batched for v in bounds)
     batcher.b.append(For(tuple(batcher.fresh(t) for t in s.targets), turns, inits, body, parallel, s.span))
 
@@ -98,8 +100,9 @@ def _with_shared_index(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tup
     assert isinstance(step, Const)
     ends = stop if batcher.mask is None else make.where(batcher.b, batcher.mask.lanes, stop, start)
     forwards = int(step.value) > 0
-    last = start
-    if batcher.size:
+    batch_lists.note_turns(batcher, s, lambda: _turns(batcher.b, start, ends, step))
+    last: Atom | None = start
+    if batcher.size and (last := batch_lists.entries(batcher, s.range.stop)) is None:
         last = make.max(batcher.b, ends) if forwards else make.min(batcher.b, ends)
     index, *carried = s.body.params
     params = [batcher.fresh(p) for p in carried]
@@ -107,7 +110,7 @@ def _with_shared_index(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tup
         active = make.less(b, index, stop) if forwards else make.greater(b, index, stop)
         results = _masked_body(batcher, s, active)
         body = b.block((index, *params), results)
-    return Range(start, last, step, s.range.reverse), body
+    return Range(start, last or start, step, s.range.reverse), body
 
 
 def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, Block]:
@@ -119,6 +122,7 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
     if batcher.mask is not None:
         turns = make.where(batcher.b, batcher.mask.lanes, turns, 0)
     longest = make.max(batcher.b, turns) if batcher.size else const(0)
+    batch_lists.note_turns(batcher, s, lambda: turns)
     index, *carried = s.body.params
     counter = Var("k", index.aval)
     params = [batcher.fresh(p) for p in carried]
@@ -144,7 +148,7 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
 
 
 def _masked_body(batcher: Batcher, s: For, active: Atom) -> list[Atom]:
-    stored = stores.kept_by_stores(batcher, s.body, s.body.params[1:])
+    stored = stores.kept_by_stores(batcher, s.body, s.body.params[1:]) | batch_lists.carried(s.body.params[1:])
     with batcher.masked(active, s.body, const(True)):
         assert batcher.mask is not None
         lanes = batcher.mask.lanes  # of those that run the loop
@@ -209,6 +213,9 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
     """Carries `active` beside the values: who has not finished. The condition is evaluated once a turn."""
     b, carried = batcher.b, s.body.params
     inits = tuple(batcher.as_target(a, t) for a, t in zip(s.inits, s.targets, strict=True))
+    if batch_lists.carried(carried):
+        s = batch_lists.counting(batcher, s)
+        carried, inits = s.body.params, (*inits, make.full(b, (batcher.size,), 0, np.int64))
     first = tested(batcher, s, inits)
     if batcher.mask is not None:
         first = make.logical_and(b, batcher.mask.lanes, first)
@@ -231,14 +238,17 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
         body = inner.block((active, *params), (again, *results))
     batcher.mask = outer
     targets = tuple(batcher.fresh(t) for t in s.targets)
+    batch_lists.note_lengths(batcher, s)
     batcher.b.append(While((Var("active", kind), *targets), (first, *inits), condition, body, s.span))
 
 
 def _is_for_all(batcher: Batcher, carried: Var, target: Var) -> bool:
-    """What need not be kept for elements that are done: counters that all have in common, and flags, which nobody asks
-    for after the loop.
+    """What need not be kept for elements that are done: counters that all have in common, lists, and flags, which
+    nobody asks for after the loop.
     """
-    return carried not in batcher.batched or (carried.aval.dtype.kind == "b" and target not in batcher.read)
+    if carried not in batcher.batched or carried.aval == TAPE_AVAL:
+        return True
+    return carried.aval.dtype.kind == "b" and target not in batcher.read
 
 
 def tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:

@@ -38,10 +38,11 @@ from ..ir import (
     free_variables,
     walk,
 )
-from ..ops.core import At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
+from ..ops.core import TAPE_AVAL, At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
 from ..records import dataclass
 from ..rewrite import Substitution, copy_statement
 from .form import Form
+from .lists import touches_lists
 from .routines import with_called
 from .rules import batched_aval, renamed
 from .spread import differs, goes_apart
@@ -92,6 +93,9 @@ def runs(batcher: Batcher, statements: Sequence[Statement]) -> Iterator[tuple[Se
         yield statements, False
         return
     chosen = [is_lanes(batcher, s) for s in statements]
+    makes = [k for k, s in enumerate(statements) if not isinstance(s, Apply) and touches_lists(s)]
+    if makes and not all(chosen[k] or _is_light(statements[k]) for k in range(makes[0], makes[-1] + 1)):
+        chosen = [c and k not in makes for k, c in enumerate(chosen)]  # a list stays within one loop over lanes
     at = 0
     while at < len(statements):
         stop = at + 1
@@ -182,7 +186,7 @@ def _excess(s: Statement, most: int = STORED, filled: Sequence[Var] = ()) -> int
 
 def loop(batcher: Batcher, group: Sequence[Statement]) -> None:
     """`for lane in range(size):` the statements as they are, on elements; what they define becomes arrays."""
-    targets = [t for s in group for t in s.targets]
+    targets = [t for s in group for t in s.targets if t.aval != TAPE_AVAL]
     inputs = free_variables(Block((), tuple(group), tuple(targets)))
     outs = [Var(t.hint, batched_aval(t.aval, batcher.size)) for t in targets]
     fresh = tuple(make.empty(batcher.b, out.aval.shape, out.aval.dtype) for out in outs)
@@ -207,6 +211,8 @@ def _input(batcher: Batcher, b: Builder, v: Var, lane: Atom) -> Atom:
         return _element(b, atom, v, lane) if counted is None else _typed(b, counted, v)
     if make.definition(batcher.b, atom, ops.EMPTY) is not None:
         return renamed(b, make.empty(b, v.aval.shape, v.aval.dtype), v.hint)
+    if make.definition(batcher.b, atom, ops.TAPE) is not None:
+        return b.apply(ops.TAPE, hint=v.hint)
     return atom
 
 

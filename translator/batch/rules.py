@@ -19,6 +19,7 @@ from ..builder import Builder
 from ..fits import COMPARISONS
 from ..ir import Apply, Atom, Aval, Const, DType, Var, is_filled
 from ..ops.core import (
+    TAPE_AVAL,
     ArgReduce,
     ArgReduceAttrs,
     Attrs,
@@ -40,6 +41,7 @@ from ..ops.core import (
     Fourier,
     FourierAttrs,
     Index,
+    ItemAttrs,
     Linalg,
     LinalgAttrs,
     Op,
@@ -70,8 +72,8 @@ class Value:
 
 
 def batched_aval(aval: Aval, size: int) -> Aval:
-    """The type of a value with the batch axis in front. A batch of Python numbers is an array."""
-    return Aval((size, *aval.shape), aval.dtype)
+    """The type of a value with the batch axis in front. A batch of Python numbers is an array, one of lists a list."""
+    return aval if aval == TAPE_AVAL else Aval((size, *aval.shape), aval.dtype)
 
 
 def pad(b: Builder, atom: Atom, count: int) -> Atom:
@@ -92,7 +94,7 @@ def renamed(b: Builder, atom: Atom, hint: str) -> Atom:
 
 def spread(b: Builder, v: Value, size: int) -> Atom:
     """The value with a batch axis, repeated along it if it has none; fresh buffers are made larger instead."""
-    if v.batched:
+    if v.batched or v.aval == TAPE_AVAL:
         return v.atom
     shape = (size, *v.aval.shape)
     made = b.definitions.get(v.atom) if isinstance(v.atom, Var) else None
@@ -135,11 +137,19 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
         case Draw():
             raise AssertionError("draws of what is batched are hidden parameters")
         case Tape():
-            raise AssertionError("what is batched keeps windows")
+            return _tape(b, op, values, attrs, size)
         case Cast() | Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier() | Reshape():
             return _unary(b, op, values[0], attrs, size)
         case _:
             assert_never(op)
+
+
+def _tape(b: Builder, op: Tape, values: Sequence[Value], attrs: Attrs, size: int) -> Atom:
+    """An entry has all elements of the batch, so those that run a loop no longer get entries as well."""
+    if isinstance(attrs, ItemAttrs):
+        return b.apply(op, values[0].atom, values[1].atom, attrs=ItemAttrs(batched_aval(attrs.aval, size)))
+    tape, value, *place = values
+    return b.apply(op, tape.atom, spread(b, value, size), *(v.atom for v in place))
 
 
 def _collective(b: Builder, op: Collective, x: Atom, attrs: CollectiveAttrs) -> Atom:

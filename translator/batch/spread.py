@@ -26,7 +26,6 @@ from ..ir import (
     If,
     Invoke,
     Raise,
-    Range,
     Routine,
     Statement,
     Var,
@@ -35,9 +34,17 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import Collective, CollectiveAttrs
+from ..ops.core import APPEND, LENGTH, TAPE_AVAL, Collective, CollectiveAttrs, Tape
 
 Lanes = tuple[bool, ...]  # which values have a batch axis
+
+class Batched(set[Var]):
+    """Variables that differ between lanes; of lists, those whose entries do. `uneven`: lists whose lengths do."""
+
+    def __init__(self, variables: Iterable[Var] = ()) -> None:
+        super().__init__(variables)
+        self.uneven: set[Var] = set()
+
 
 _taken: ContextVar[dict[tuple[Routine, Lanes], Lanes] | None] = ContextVar("taken", default=None)
 
@@ -45,16 +52,16 @@ _taken: ContextVar[dict[tuple[Routine, Lanes], Lanes] | None] = ContextVar("take
 
 def batched_variables(
     function: Function, params: Iterable[Var], axis: Any = None, together: bool = True
-) -> set[Var]:
+) -> Batched:
     """All variables that depend on the batched `params`, by data or by a branch or a number of turns. What collectives
     over the batch, whose name is `axis`, say to all is the same for all. A counter that nobody reads after its loop is
     the same for all that still count, where they begin `together`.
     """
-    batched = set(params)
+    batched = Batched(params)
     read = read_in(function.body) if together else None
     count = -1
-    while len(batched) > count:
-        count = len(batched)
+    while len(batched) + len(batched.uneven) > count:
+        count = len(batched) + len(batched.uneven)
         _block(function.body, batched, axis, read)
     _check_together(function.body, batched, axis)
     return batched
@@ -112,9 +119,14 @@ def is_batched(a: Atom, batched: set[Var]) -> bool:
     return isinstance(a, Var) and a in batched
 
 
-def shares_index(r: Range, batched: set[Var]) -> bool:
-    """Whether lanes differ at most in where they stop: one index then serves all of them."""
-    return not is_batched(r.start, batched) and isinstance(r.step, Const)
+def shares_index(s: For, batched: set[Var]) -> bool:
+    """Whether lanes differ at most in where they stop: one index then serves all of them. A loop that goes backwards
+    and appends to lists has to begin with its first trip in all of them.
+    """
+    appends = any(isinstance(a, Apply) and a.op is APPEND for a in s.body.statements)
+    if appends and s.range.reverse:
+        return False
+    return not is_batched(s.range.start, batched) and isinstance(s.range.step, Const)
 
 
 def read_in(block: Block) -> set[Var]:
@@ -127,7 +139,7 @@ def read_in(block: Block) -> set[Var]:
     return {a for a in found if isinstance(a, Var)}
 
 
-def _block(block: Block, batched: set[Var], axis: Any, read: set[Var] | None) -> None:
+def _block(block: Block, batched: Batched, axis: Any, read: set[Var] | None) -> None:
     def any_of(*atoms: Atom) -> bool:
         return any(is_batched(a, batched) for a in atoms)
 
@@ -136,6 +148,8 @@ def _block(block: Block, batched: set[Var], axis: Any, read: set[Var] | None) ->
             case Apply(op=Collective(name=name)) if speaks_over(s, axis):
                 if name in ("ppermute", "axis_index"):
                     batched.update(s.targets)
+            case Apply(op=Tape()):
+                _list(s, batched)
             case Apply():
                 if any_of(*s.args):
                     batched.update(s.targets)
@@ -147,16 +161,20 @@ def _block(block: Block, batched: set[Var], axis: Any, read: set[Var] | None) ->
                         batched.add(t)
             case For(range=r, inits=inits, body=body):
                 if any_of(r.start, r.stop, r.step):
-                    batched.update(body.params[1:] if shares_index(r, batched) else body.params, s.targets)
+                    batched.update(body.params[1:] if shares_index(s, batched) else body.params, s.targets)
                 for t, p, init, result in zip(s.targets, body.params[1:], inits, body.results, strict=True):
                     if any_of(init, result):
                         batched.update((t, p))
+                    if t.aval == TAPE_AVAL and (init in batched.uneven or any_of(r.start, r.stop, r.step)):
+                        batched.uneven.update((t, p))
                 _block(body, batched, axis, read)
             case While(inits=inits, condition=test, body=body):
                 rows = zip(s.targets, test.params, body.params, inits, body.results, strict=True)
                 for t, c, p, init, result in rows:
                     if any_of(init, result) or ((read is None or t in read) and any_of(*test.results)):
                         batched.update((t, c, p))
+                    if t.aval == TAPE_AVAL and (init in batched.uneven or any_of(*test.results)):
+                        batched.uneven.update((t, p))
                 _block(test, batched, axis, read)
                 _block(body, batched, axis, read)
             case Raise(body=body):
@@ -168,6 +186,14 @@ def _block(block: Block, batched: set[Var], axis: Any, read: set[Var] | None) ->
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:
                 assert_never(s)
+
+
+def _list(s: Apply, batched: Batched) -> None:
+    uneven = any(a in batched.uneven for a in s.args)
+    if uneven if s.op is LENGTH else any(is_batched(a, batched) for a in s.args):
+        batched.update(s.targets)
+    if s.targets[0].aval == TAPE_AVAL and (uneven or (len(s.args) == 1 and is_batched(s.args[0], batched))):
+        batched.uneven.update(s.targets)
 
 
 def batched_results(routine: Routine, lanes: Lanes) -> Lanes:

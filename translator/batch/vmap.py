@@ -38,7 +38,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs
+from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs, Tape
 from ..passes.dead import dead_code
 from ..passes.flags import flags_off
 from ..records import dataclass
@@ -47,6 +47,7 @@ from . import across as batch_across
 from . import control as batch_control
 from . import indexing as batch_index
 from . import lanes as batch_lanes
+from . import lists as batch_lists
 from . import routines as batch_routines
 from . import stores as batch_stores
 from .rules import Value, apply, batched_aval, renamed, spread
@@ -131,6 +132,7 @@ class Batcher:
         self.mask: Mask | None = None
         self.chosen_later: set[Var] = set()  # only one side of an `np.where` that gets the name
         self.masked_stores: set[Var] = set()  # what they make; elements outside the mask keep what was there
+        self.lengths: dict[Var, Atom] = {}  # of lists, how many entries each element has, where that differs
         self._intervals: dict[Var, Interval] | None = None
 
     @cached_property
@@ -279,6 +281,9 @@ class Batcher:
             raise apart(s)
         if speaks_over(s, self.axis_name):
             self.define(s.targets[0], lambda: batch_across.told(self.b, s, values, self.size))
+            return
+        if isinstance(s.op, Tape) and any(v.batched for v in values):
+            self.define(s.targets[0], lambda: batch_lists.apply(self, s, values))
             return
         if isinstance(s.attrs, IndexAttrs) and self.mask is not None:
             values = batch_control.guarded_index(self, s, values, s.attrs, self.mask)

@@ -174,6 +174,7 @@ class _Cutter:
         self.after = live_after(function)
         self.only_filled = only_filled(function, self.captured | shared)
         self.loops = 0  # of the driver around the block
+        self.kept: Names = frozenset()  # what is read behind a `with` around the block, which may end what is raised
         self.appending: set[ast.stmt] = set()  # to what values that a region computes are appended
 
     def _free(self, wish: str) -> str:
@@ -302,7 +303,10 @@ class _Cutter:
                 new.orelse = self._block(new.orelse, bound.behind(s.body))[0] if new.orelse else []  # type: ignore[attr-defined]
             case ast.With():
                 inside = bound.plus(*(binds(i.optional_vars) for i in new.items if i.optional_vars is not None))
+                before = self.kept
+                self.kept |= frozenset() if may_be_read(new) else self.after.get(s, self.locals)
                 new.body, _ = self._block(new.body, inside)
+                self.kept = before
             case ast.Try() | ast.TryStar():
                 new.handlers = [self._handler(h, bound) for h in new.handlers]
                 new.orelse = self._block(new.orelse, bound.behind(new.body))[0] if new.orelse else []
@@ -358,6 +362,8 @@ class _Cutter:
         """The statements that stand for a run in the driver: a call, or the run itself where a call is no gain."""
         if sum(map(work_of, run)) < _LEAST_WORK:
             return run
+        if not self.kept.isdisjoint(_bound_on_the_way(run)):
+            return self._one_by_one(run, bound)
         read = live_before(run, frozenset()) & self.locals
         bound_here = frozenset[str]().union(*map(binds, run)) & self.locals
         outputs = bound_here & self.after[run[-1]]
@@ -371,6 +377,14 @@ class _Cutter:
         targets = _names(given, ast.Store())
         statement: ast.stmt = ast.Expr(call) if targets is None else ast.Assign([targets], call)
         return [ast.fix_missing_locations(ast.copy_location(statement, run[0]))]
+
+    def _one_by_one(self, run: list[ast.stmt], bound: Bound) -> list[ast.stmt]:
+        """The run, of which a statement may raise and the names that others have bound are read all the same."""
+        done: list[ast.stmt] = []
+        for s in run:
+            done += [self._opened(s, bound)[0]] if isinstance(s, _COMPOUND) else self._region([s], bound)
+            bound = bound.behind([s])
+        return done
 
     def _new_region(
         self, run: list[ast.stmt], inputs: tuple[str, ...], outputs: tuple[str, ...], back: ast.Return | None
@@ -387,6 +401,13 @@ class _Cutter:
     def _first_parameter(self) -> tuple[str, ...]:
         spec = self.function.args
         return tuple(a.arg for a in (*spec.posonlyargs, *spec.args)[:1])
+
+
+def _bound_on_the_way(run: list[ast.stmt]) -> Names:
+    """The names that the statements may have bound when one of them raises."""
+    *others, last = run
+    done = [*others, last] if isinstance(last, _COMPOUND) else others
+    return frozenset[str]().union(*map(binds, done))
 
 
 def _order(run: list[ast.stmt]) -> list[str]:

@@ -57,8 +57,8 @@ def tangent_tree(tree: TreeDef, avals: Iterable[Aval]) -> TreeDef:
 
 
 def inexact(aval: Aval) -> bool:
-    """Real or complex: the values that have derivatives. Kind V holds bfloat16."""
-    return aval.dtype.kind in "fcV"
+    """Real or complex: the values that have derivatives. Kind V holds bfloat16, kind O are tapes."""
+    return aval.dtype.kind in "fcVO"
 
 
 def linked_args(s: Apply) -> tuple[int, ...]:
@@ -72,8 +72,10 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates: Iterable[int] = (i for i in curved if _has_rule(op, i))
         case Reduce():
             candidates = (0,) if op.name in ("sum", "prod", "max", "min") else ()
-        case ArgReduce() | Tape() | Draw():
+        case ArgReduce() | Draw():
             candidates = ()
+        case Tape():
+            candidates = range(min(len(s.args), 2))
         case Cast() | Cumulative() | Sort() | Fourier() | Reshape() | Index():
             candidates = (0,)
         case Contract() | Put():

@@ -76,7 +76,9 @@ from .linear import (
     put_vjp_base,
     put_vjp_value,
     reshape_vjp,
+    squeezed_by,
 )
+from .lists import item_vjp, kept_vjp, made_again, zero_list
 from .loops import for_vjp, while_vjp
 from .places import Hole, Place, untouched
 from .reach import either, reached, scattered
@@ -111,6 +113,7 @@ class Adjoints:
         self.holes: dict[Var, Hole] = {}  # places in cotangents of the table that are still to be set to zero
         self.made: dict[Var, Apply] = {}  # the definitions of forward values
         self.loops: tuple[For, ...] = ()  # the enclosing loops
+        self.place: Var | None = None  # of the trip of the loop whose body this is: how many came before it
         self.nest: Nest | None = None  # the enclosing loops, where the backward pass may read what they leave
 
     def hint(self, v: Var) -> str:
@@ -346,6 +349,9 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
             _pieces(s, ct, mask, masks, adj)
         case Create():
             adj.add(x, create_vjp(b, s, ct), mask=within)
+        case Index() if mask is None and (axes := squeezed_by(s)):
+            whole = materialise(b, ct, strong(s.targets[0].aval)) if ct.aval.shape else ct
+            adj.add(x, make.expand_dims(b, whole, axes) if whole.aval.shape else whole)
         case Index():
             adj.scatter(x, ct, *index_parts(s, 1), mask)
         case Put():
@@ -355,8 +361,13 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
                 adj.add(s.args[1], value, mask=masks[1])
             if 0 in active:
                 adj.stored_over(s, ct, within)
+        case Tape(name="item"):
+            so_far = adj.table.get(cast(Var, x)) or zero_list(b, x, adj.makers, adj.hint(cast(Var, x)))
+            adj.table[cast(Var, x)] = item_vjp(b, s, materialise(b, ct, strong(s.targets[0].aval)), so_far)
         case Tape():
-            raise AssertionError("what is derived again keeps windows")
+            if 1 in active:
+                adj.add(s.args[1], kept_vjp(b, s, ct, adj.place))
+            adj.add(x, ct)
         case ArgReduce() | Ruled() | Draw():
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
@@ -416,7 +427,7 @@ def _if(s: If, adj: Adjoints) -> If:
     plans, backs = [], []
     for forward, part in zip(forwards, inner, strict=True):
         results = tuple(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched)
-        back = prune(Block((), tuple(part.b.statements), results))
+        back = made_again(prune(Block((), tuple(part.b.statements), results)), forward)
         defined = [t for statement in forward for t in statement.targets]
         needed = needed_of(back, defined)
         plans.append(least(adj.nest, forward, lambda f, n=needed: plan(n, (), f, (), whole=adj.changing)))  # type: ignore[misc]

@@ -270,7 +270,7 @@ def _constant_factors(b: Builder, c: Atom, axes: tuple[int, ...]) -> tuple[Atom,
 def _is_constant(a: Atom, like: Atom, axes: tuple[int, ...]) -> bool:
     """Whether it is one number along each of these axes of `like`, to which it broadcasts, and stays so in the sum."""
     lead = like.aval.ndim - a.aval.ndim
-    return not a.aval.shape or (lead == 0 and all(a.aval.shape[i] == 1 for i in axes))
+    return not a.aval.shape or all(i < lead or a.aval.shape[i - lead] == 1 for i in axes)
 
 
 def _summed_within(b: Builder, c: Atom, axes: tuple[int, ...]) -> Atom | None:

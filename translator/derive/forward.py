@@ -15,9 +15,9 @@ Loops carry the tangents beside the values, so any loop will do, `while` too. Ta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import assert_never, cast
 
-from .. import make
+from .. import make, ops
 from ..builder import Builder
 from ..errors import DTypeError
 from ..ir import Apply, Atom, Block, For, Function, Fused, If, Invoke, Param, Raise, Statement, Var, While
@@ -52,6 +52,7 @@ from .corners import as_root
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
+from .lists import is_list, tape_jvp, zero_list
 from .muted import Mutes, muted_jvp
 from .reductions import cumulative_jvp, reduce_jvp
 from .reverse import without_leaves
@@ -119,7 +120,15 @@ class _Forward:
 
     def full(self, b: Builder, a: Atom) -> Atom:
         """The tangent of `a` with its full shape; zeros where there is none."""
+        if is_list(a) and self.of(a) is None:
+            return zero_list(b, a, b.definitions, adjoint_hint(cast(Var, a)))
         return materialise(b, self.of(a), strong(a.aval))
+
+    def _entry(self, b: Builder, s: Apply, ts: Sequence[Atom | None]) -> Atom | None:
+        """The tangent of what `s` puts on a list."""
+        added = len(s.args) > 1 and is_list(s.targets[0])
+        wanted = added and (ts[1] is not None or s.op is not ops.ADD_ITEM)
+        return self.full(b, s.args[1]) if wanted else None
 
     def block(self, b: Builder, statements: Sequence[Statement]) -> None:
         for s in statements:
@@ -172,7 +181,9 @@ class _Forward:
                 return linalg_jvp(b, s, ts)
             case Put():
                 return put_jvp(b, s, ts[0], ts[1])
-            case ArgReduce() | Ruled() | Tape() | Draw():
+            case Tape():
+                return tape_jvp(b, s, t, self._entry(b, s, ts), b.definitions)
+            case ArgReduce() | Ruled() | Draw():
                 return None
             case Collective():
                 assert t is not None

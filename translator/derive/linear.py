@@ -221,6 +221,15 @@ def put_jvp(b: Builder, s: Apply, t: Atom | None, t_value: Atom | None) -> Atom 
     return store(b, into, value, dims, dyn)
 
 
+def squeezed_by(s: Apply) -> tuple[int, ...]:
+    """The axes, of one element, that an index drops where it takes all the rest, as m[:, 0] does; none where not."""
+    dims, dyn = index_parts(s, 1)
+    sizes = s.args[0].aval.shape
+    axes = tuple(k for k, d in enumerate(dims) if isinstance(d, At) and sizes[k] == 1)
+    rest = all(d == Run(0, n) for k, (d, n) in enumerate(zip(dims, sizes, strict=True)) if k not in axes)
+    return axes if rest and not dyn else ()
+
+
 def assembled(b: Builder, c: Atom) -> Atom:
     """`np.array([p, q, r])` for zeros into which p, q and r have just been stored, each at its own place of the first
     axis: the cotangent of an array of which every element was used.

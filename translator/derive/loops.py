@@ -21,7 +21,6 @@ a loop of unknown length is cut into windows (`trips`), one that keeps too much 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from .. import make, ops
@@ -43,14 +42,15 @@ from ..ops.core import (
     ItemAttrs,
 )
 from ..records import dataclass
-from ..rewrite import Substitution, copy_block, prune, without_raises
+from ..rewrite import Substitution, copy_block, prune, substituted, without_raises
 from .cotangents import adjoint_hint, materialise, named, strong, zeros
+from .lists import goes_over, is_list, kept_by, made_again, on_lists, place_of, places_of, zero_list
 from .passage import passes_through
 from .segments import Cut, cut
 from .settled import Nest, least
 from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot, total
 from .terms import FEW_TERMS, collected
-from .trips import Windows, as_while, counted, in_windows, limit, on_list, places_of, starting_anew
+from .trips import Windows, as_while, counted, in_windows, limit
 from .undo import stored_into, undone
 
 if TYPE_CHECKING:
@@ -71,14 +71,11 @@ def while_vjp(s: While, adj: Adjoints) -> list[Statement]:
     return [*tapes, as_while(s, forward, trips)]
 
 
-def for_vjp(
-    s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = False, put_back: Set[int] = frozenset()
-) -> list[Statement]:
+def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = frozenset()) -> list[Statement]:
     """The backward pass of a `for`: it carries the cotangents of carried values, and sums those of captured values.
 
-    With `again` the forward loop keeps nothing: the backward loop runs these statements, then the body, before each
-    trip. With `anew` the forward loop keeps what it carries, and the backward loop runs the body from there. The final
-    values of the carried values in `put_back` are not read.
+    With `anew` the forward loop keeps what it carries, and the backward loop runs the body from there. The final values
+    of the carried values in `put_back` are not read.
     """
     carried = s.body.params[1:]
     cts = [adj.take(t) for t in s.targets]
@@ -89,7 +86,8 @@ def for_vjp(
     part.loops = (*adj.loops, s)
     inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
     part.changing |= inside - stored_into(s)
-    if again or anew:
+    part.place = Var("k", s.body.params[0].aval)
+    if anew:
         part.nest = None
     elif adj.outermost:
         part.nest = Nest.of(s, adj.made, put_back)
@@ -112,10 +110,10 @@ def for_vjp(
     body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
     sizes = (v.aval.size for v in (*carried, *body.params))
     body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
-    tapes = _tapes(s, forward, body, part, again, anew, adj)
-    if not isinstance(tapes, _Tapes):
+    tapes = _tapes(s, forward, body, part, anew, adj)
+    if isinstance(tapes, Cut):
         adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
-        return _in_windows(s, adj) if tapes is None else _in_segments(s, adj, tapes)
+        return _in_segments(s, adj, tapes)
     if adj.outermost and part.nest is not None and (both := part.nest.used & part.nest.whole):
         # An array that is put back trip by trip is not what the loop leaves: one of the two would be a copy.
         adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
@@ -142,16 +140,9 @@ def for_vjp(
 def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:
     """The full cotangent of `of` with which the backward loop starts; its span is that of the use of `of`."""
     with adj.b.at(adj.origin.get(of, adj.b.span)):
+        if c is None and is_list(v):
+            return zero_list(adj.b, v, adj.makers, adjoint_hint(v))
         return named(adj.b, materialise(adj.b, c, strong(v.aval)), adjoint_hint(v))
-
-
-def _in_windows(s: For, adj: Adjoints) -> list[Statement]:
-    """A loop whose number of trips only the run knows: see `trips.py`. The forward loop stays as it is."""
-    again = replace(s, body=replace(s.body, statements=without_raises(s.body.statements)))
-    w = in_windows(adj.b, again)
-    _know(w, s, adj)
-    for_vjp(w.outer, adj, starting_anew(adj.b, w, positive=s.body.params[0] in adj.trips.uncut))
-    return [s]
 
 
 def _in_segments(s: For, adj: Adjoints, how: Cut) -> list[Statement]:
@@ -193,33 +184,33 @@ def _tapes(
     forward: Sequence[Statement],
     body: Block,
     part: Adjoints,
-    again: Sequence[Statement],
     anew: bool,
     adj: Adjoints,
-) -> _Tapes | Cut | None:
-    """What the backward loop with this body needs to know of the forward one; None where no tape is long enough, and
-    how the loop is cut where the tape would take too much memory. `part` has made the body.
+) -> _Tapes | Cut:
+    """What the backward loop with this body needs to know of the forward one, or how the loop is cut where the tape
+    would take too much memory. `part` has made the body.
     """
     index = s.body.params[0]
     turn = Var(index.hint, index.aval)
-    back = prune(body)
+    back = made_again(prune(body), forward)
     if not back.params:
         return _Tapes([s], back, turn, (), {}, False)
-    if again:
-        whole = prune(Block(back.params, (*again, *without_raises(forward), *back.statements), back.results))
-        return _Tapes([s], whole, turn, (), {}, False)
     if anew:
         back = prune(Block(back.params, (*without_raises(forward), *back.statements), back.results))
         forward = s.body.statements
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
     pairs = [] if anew else carried_pairs(s)
     p = least(part.nest, forward, lambda f: plan(needed_of(back, defined), s.body.params, f, (index,), pairs))
+    trips = part.trips.most(s) if p.saved else 0
+    if trips is None:
+        return _on_lists(s, forward, back, p, part, adj)
+    if part.place in free_variables(back):
+        b = Builder(s.span)
+        where = place_of(b, s.range, index)
+        back = substituted(Block(back.params, (*b.statements, *back.statements), back.results), {part.place: where})
     if not p.saved:
         back = Block(back.params, (*p.recomputed, *back.statements), back.results)
         return _Tapes([s], back, turn, (), {}, False)
-    trips = part.trips.most(s)
-    if trips is None:
-        return _on_lists(s, forward, back, p, adj) if adj.trips.lists and not anew else None
     first = part.nest.first if part.nest is not None else {}
     kept = undone(s, forward, back, p, part.restored, first) if not anew else None
     if kept is not None:
@@ -248,35 +239,32 @@ def _tapes(
     return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped, slots)
 
 
-def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, adj: Adjoints) -> _Tapes:
-    """The tapes of a loop whose number of trips only the run can tell, where lists serve. In an inner block the loop
-    runs again for them, so that what is kept of it are its first values."""
-    index = s.body.params[0]
-    place = Var("k", index.aval)
-    b = Builder(s.span)
-    if adj.outermost:
-        loop, lists = on_list(b, s, forward, p.saved)
-        statements = [*b.statements, loop]
-    else:
-        loop, lists = on_list(b, s, without_raises(forward), p.saved)
-        copied = copy_block(Block((), (*b.statements, loop), tuple(lists.values())), {})
-        adj.b.statements += copied.statements
-        lists = dict(zip(lists, cast(tuple[Var, ...], copied.results), strict=True))
-        statements = [s]
-    length = adj.b.apply(ops.LENGTH, next(iter(lists.values())))
-    inner = Builder(s.span)
+def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, part: Adjoints, adj: Adjoints) -> _Tapes:
+    """The tapes of a loop whose number of trips only the run can tell: lists, those among them that it makes anyway."""
+    index, place = s.body.params[0], cast(Var, part.place)
+    known = goes_over(s.range, adj.makers)
+    there = kept_by(s, forward)
+    b, inner = Builder(s.span), Builder(s.span)
+    loop, made = on_lists(b, s, forward, [v for v in p.saved if v not in there], s.range.stop if known else None)
+    lists = {v: there.get(v) or made[v] for v in p.saved}
     back = Block(back.params, (*p.recomputed, *back.statements), back.results)
     entries: Substitution = {}
-    if index in free_variables(back):
-        entries[index] = turn = Var(index.hint, index.aval)
-        inner.statements += places_of(adj.b, s.range, length, turn, place)
+    length: Atom | None = None
+    turn = place
+    if known:
+        turn = Var(index.hint, index.aval)
+    else:
+        length = adj.b.apply(ops.LENGTH, next(iter(lists.values())))
+        if index in free_variables(back):
+            entries[index] = at = Var(index.hint, index.aval)
+            inner.statements += places_of(adj.b, s.range, length, at, place)
     for v, t in lists.items():
-        entry: Atom = inner.apply(ops.ITEM, t, place, attrs=ItemAttrs(v.aval))
+        entry: Atom = inner.apply(ops.ITEM, t, turn, attrs=ItemAttrs(v.aval))
         if v.aval.weak and v.aval.dtype.kind in "fc" and not _hands_on_numbers(back):
             entry = make.astype(inner, entry, v.aval.dtype)
         entries[v] = named(inner, entry, v.hint)
     retyped = any(e.aval != v.aval for v, e in entries.items())
-    return _Tapes(statements, back, place, tuple(inner.statements), entries, retyped, length=length)
+    return _Tapes([*b.statements, loop], back, turn, tuple(inner.statements), entries, retyped, length=length)
 
 
 def _hands_on_numbers(back: Block) -> bool:

@@ -25,6 +25,7 @@ from .activity import inexact, useful, varied
 from .adjoints import Adjoints
 from .cotangents import materialise, strong
 from .linear import assembled
+from .lists import made_again
 from .trips import Trips
 
 
@@ -35,13 +36,12 @@ def grad(
     value: bool = False,
     aux: int = 0,
     out: TreeDef | None = None,
-    lists: bool = False,
 ) -> Function:
     """The gradient of the first result leaf, a real scalar, with respect to the parameter leaves `wrt`.
 
     Same parameters. Results: the value if `value`, the `aux` trailing result leaves, then one gradient for each of
     `wrt`, of the leaf's shape and dtype (of a Python number, a NumPy scalar). `out` is their structure; without it they
-    are a flat tuple, or the one result itself. With `lists`, tapes of unknown length are lists, for CPython alone.
+    are a flat tuple, or the one result itself.
 
     Raises DTypeError where the result is not one real scalar, or a leaf of `wrt` is neither real nor complex.
     """
@@ -49,13 +49,13 @@ def grad(
     results = function.body.results[: function.out.leaf_count]
     main, rest = results[: len(results) - aux], results[len(results) - aux :]
     _check_scalar(main)
-    b, forward, gradients = _derive(function, wrt, main, [const(1.0)], lists=lists)
+    b, forward, gradients = _derive(function, wrt, main, [const(1.0)])
     outputs = (*(main if value else ()), *rest, *gradients)
     body = prune(Block(function.body.params, (*forward, *b.statements), outputs))
     return Function(f"{function.name}_grad", function.params, body, out or flat_tree(len(outputs)), span=function.span)
 
 
-def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None, lists: bool = False) -> Function:
+def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None) -> Function:
     """Parameters: those of `function`, then `ct`, a tree of cotangents like its result (None for integer leaves).
 
     Results: one cotangent for each parameter leaf in `wrt`. Raises DTypeError for a leaf of `wrt` without derivatives.
@@ -63,7 +63,7 @@ def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None, l
     _check_inputs(function, wrt, "vjp")
     results = function.body.results[: function.out.leaf_count]
     param, cts = _cotangent_param(function)
-    b, forward, gradients = _derive(function, wrt, results, cts, lists=lists)
+    b, forward, gradients = _derive(function, wrt, results, cts)
     params = (*function.body.params, *(c for c in cts if c is not None))
     body = prune(Block(params, (*forward, *b.statements), gradients))
     trees = (*function.params, param)
@@ -84,7 +84,7 @@ def vjp_split(
     param, cts = _cotangent_param(function)
     b, forward, gradients = _derive(function, wrt, results, cts, memory)
     ct_vars = tuple(c for c in cts if c is not None)
-    backward = prune(Block(ct_vars, tuple(b.statements), gradients))
+    backward = made_again(prune(Block(ct_vars, tuple(b.statements), gradients)), forward)  # no program returns lists
     residuals = free_variables(backward)
     body = copy_block(Block((*residuals, *ct_vars), backward.statements, backward.results), {})
     names = unique_names([v.hint for v in residuals], {param.name})
@@ -102,14 +102,13 @@ def _derive(
     results: Sequence[Atom],
     cts: Sequence[Atom | None],
     memory: int | None = None,
-    lists: bool = False,
 ) -> tuple[Builder, list[Statement], tuple[Atom, ...]]:
     """The builder with the backward statements, the forward statements with their tapes, and the gradients."""
     params = function.body.params
     depends = varied(function.body, (params[i] for i in wrt))
     wanted = useful(function.body, results)
     b = Builder(function.span)
-    adj = Adjoints(b, depends & wanted, Trips(function, memory, lists=lists))
+    adj = Adjoints(b, depends & wanted, Trips(function, memory))
     for r, c in zip(results, cts, strict=True):
         adj.add(r, c)
     forward = adj.backward(function.body.statements)

@@ -50,6 +50,7 @@ from ..ops.core import (
     Reduce,
     Reshape,
     Run,
+    Tape,
 )
 from ..records import dataclass
 from ..rewrite import Substitution, copy_statement, fresh_variables, substitute
@@ -226,7 +227,7 @@ def cheap(s: Apply) -> bool:
         x, y = s.args
         sizes = dict(zip((*s.attrs.lhs, *s.attrs.rhs), (*x.aval.shape, *y.aval.shape), strict=True))
         return math.prod(sizes.values()) <= SMALL
-    again = isinstance(op, Elementwise | Cast | Reshape | Index | Concatenate)
+    again = isinstance(op, Elementwise | Cast | Reshape | Index | Concatenate | Tape)
     return again or (isinstance(op, Create) and op.name != "empty")
 
 

@@ -1,35 +1,15 @@
-"""Trip counts of loops, and the reverse derivative of loops whose count is unknown before the run.
+"""Trip counts of loops: what is known of them before the run, loops that count them, and loops over windows of trips.
 
     while abs(y * y - x) > eps:            trips = 0
         y = 0.5 * (y + x / y)              while abs(y * y - x) > eps:
                                                y = 0.5 * (y + x / y)
                                                trips = trips + 1
 
-The backward pass goes over windows of `trips`, each as long as a tape of fixed size, the last first. What the loop
-carries into every window is computed in one more pass, which is over at once where there is but one window:
-
-    span = 1024 * (trips // 1048576 + 1)
-    for k in range((trips - 1) // span * span + 1):
-        y_starts[-(-k // span)] = y            # what stays in an entry is the state at the start of its span
-        y = 0.5 * (y + x / y)
-    for first in reversed(range(0, trips, 1024)):
-        y = y_starts[first // span]
-        for k in range(first % span):          # no trips, unless the loop has more than a million
-            y = 0.5 * (y + x / y)
-        for k in range(min(1024, trips - first)):
-            y_tape[k] = y
-            y = 0.5 * (y + x / y)
-        for k in reversed(range(min(1024, trips - first))):
-            y = y_tape[k]
-            ...
-
-So nothing is ever cut off, no run needs another translation, and memory stays what the tape takes. Where CPython runs
-the derivative, and nothing is made of it, the tape is a list (`on_list`), as a person would write it.
+Where only the run can tell, a tape is a list (`lists`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -60,8 +40,9 @@ from ..ops.core import NO_ATTRS
 from ..records import dataclass
 from ..rewrite import copy_block
 from .cotangents import named
+from .lists import places_of
 from .segments import Budget
-from .tape import NeedTrip, slot
+from .tape import NeedTrip
 
 LONG = 2**24  # trips: a range that is only known to be shorter than this or more is as good as unknown
 WINDOW = 1024  # trips that a tape of unknown length holds at a time, where its entries are small
@@ -72,14 +53,12 @@ INDEX = Aval((), np.dtype(np.int64), weak=True)
 class Trips:
     """How often the loops of `function` run, and what memory their tapes may take (None: any).
 
-    `ask`: the function may be specialised. `lists`: tapes of unknown length may be lists.
+    `ask`: the function may be specialised.
     `limits` and `budgets` know these of loops made by the derivative, by their index; `uncut` are not cut up.
     """
 
-    def __init__(
-        self, function: Function, memory: int | None = None, ask: bool = True, lists: bool = False
-    ) -> None:
-        self.function, self.memory, self.ask, self.lists = function, memory, ask, lists
+    def __init__(self, function: Function, memory: int | None = None, ask: bool = True) -> None:
+        self.function, self.memory, self.ask = function, memory, ask
         self.limits: dict[Var, int] = {}
         self.budgets: dict[Var, Budget] = {}
         self.uncut: set[Var] = set()
@@ -159,40 +138,6 @@ def counted(s: While) -> tuple[For, Var]:
     return For(s.targets, Range(const(0), trips, const(1)), s.inits, body, span=s.span), trips
 
 
-def on_list(b: Builder, s: For, statements: Sequence[Statement], saved: Sequence[Var]) -> tuple[For, dict[Var, Var]]:
-    """The forward loop over `statements` with a list, made in `b`, for each value in `saved`; the loop, the lists."""
-    inner = Builder(s.span)
-    lists = {v: b.apply(ops.TAPE, hint=f"{v.hint}_tape") for v in saved}
-    written = {v: Var(t.hint, t.aval) for v, t in lists.items()}
-    last: dict[Var, Atom] = {}
-
-    def write(values: Sequence[Var]) -> None:
-        for v in values:
-            if v in written:
-                last[v] = inner.apply(ops.APPEND, written[v], v, hint=written[v].hint)
-
-    write(s.body.params)
-    for statement in statements:
-        inner.append(statement)
-        write(statement.targets)
-    finals = {v: Var(t.hint, t.aval) for v, t in lists.items()}
-    body = inner.block((*s.body.params, *written.values()), (*s.body.results, *(last[v] for v in saved)))
-    loop = For((*s.targets, *finals.values()), s.range, (*s.inits, *lists.values()), body, s.parallel, s.span)
-    return loop, finals
-
-
-def places_of(b: Builder, r: Range, length: Atom, index: Var, place: Var) -> tuple[Statement, ...]:
-    """What computes the index of a trip from its place on a list. What does not depend on it is appended to `b`."""
-    start, step = _integer(b, r.start), _integer(b, r.step)
-    if r.reverse:
-        start = make.add(b, start, make.multiply(b, make.subtract(b, length, const(1)), step))
-        step = make.negative(b, step)
-    inner = Builder(b.span)
-    offset = make.multiply(inner, place, step)
-    inner.append(Apply((index,), ops.ADD, (start, offset), NO_ATTRS, b.span))
-    return tuple(inner.statements)
-
-
 def as_while(s: While, turns: For, trips: Var) -> While:
     """What `counted` made of `s` as a `while` loop again, with what it carries by now, and its count as a result."""
     k, *carried = turns.body.params
@@ -214,7 +159,7 @@ def limit(s: While) -> int | None:
         if test is not None and test.op is ops.LOGICAL_AND:
             pending += test.args
         most = _allowed(s, test) if test is not None and test.op is ops.LESS else None
-        if most is not None and most <= _window(counted(s)[0]):
+        if most is not None and most <= window_of(counted(s)[0].body):
             return most
     return None
 
@@ -251,15 +196,16 @@ class Windows:
 
 def in_windows(b: Builder, s: For, size: int = 0) -> Windows:
     """`s` in windows of `size`, or of as many trips as are handy. The number of its trips is appended to `b`."""
-    size = size or _window(s)
-    trips = _trips(b, s.range)
-    k, turns = _from_zero(b, s, trips)
+    size = size or window_of(s.body)
+    trips = trips_of(b, s.range)
+    turns = from_zero(b, s, trips)
+    k = turns.params[0]
     first, offset = Var("first", INDEX), Var("k", INDEX)
     outer = Builder(s.span)
     length: Atom = const(size)
     if not (isinstance(trips, Const) and int(trips.value) % size == 0):
         rest = make.minimum(outer, const(size), make.subtract(outer, trips, first))
-        length = named(outer, _integer(outer, rest), "length")
+        length = named(outer, integer(outer, rest), "length")
     states, ends = (tuple(Var(v.hint, v.aval) for v in turns.params[1:]) for _ in range(2))
     where: tuple[Statement, ...] = ()
     if k in free_variables(Block((), turns.statements, turns.results)):
@@ -272,80 +218,32 @@ def in_windows(b: Builder, s: For, size: int = 0) -> Windows:
     return Windows(whole, inner, turns, trips, size)
 
 
-def starting_anew(b: Builder, w: Windows, positive: bool) -> tuple[Statement, ...]:
-    """Append to `b` the pass that keeps what is carried into spans of windows; the statements that compute from it what
-    is carried into the window that `w.outer` stands at. `positive`: the number of trips is not below zero.
-    """
-    span = _span(b, w, positive)
-    k, *carried = w.turns.params
-    kept = [Var(f"{v.hint}_starts", Aval((w.size, *v.aval.shape), v.aval.dtype)) for v in carried]
-    empty = [make.empty(b, t.aval.shape, t.aval.dtype) for t in kept]
-    inner = Builder(b.span)
-    where = make.negative(inner, make.floor_divide(inner, make.negative(inner, k), span))
-    after = [make.put(inner, t, v, slot(v.aval), (where,)) for t, v in zip(kept, carried, strict=True)]
-    body = Block((k, *carried, *kept), (*inner.statements, *w.turns.statements), (*w.turns.results, *after))
-    whole_spans = make.multiply(b, make.floor_divide(b, make.subtract(b, w.trips, const(1)), span), span)
-    until = make.add(b, whole_spans, const(1))
-    ends = [Var(v.hint, v.aval) for v in (*carried, *kept)]
-    bounds = Range(const(0), _integer(b, until), const(1))
-    b.append(For(tuple(ends), bounds, (*w.outer.inits, *empty), copy_block(body, {}), span=b.span))
-    return _from_start(b, w, span, ends[len(carried) :])
-
-
-def _span(b: Builder, w: Windows, positive: bool) -> Atom:
-    """How many trips lie between the states that are kept: as many windows as need be that there are not too many."""
-    trips = w.trips if positive else make.maximum(b, w.trips, const(0))
-    windows = make.add(b, make.floor_divide(b, _integer(b, trips), const(w.size**2)), const(1))
-    return named(b, _integer(b, make.multiply(b, const(w.size), windows)), "span")
-
-
-def _from_start(b: Builder, w: Windows, span: Atom, kept: list[Var]) -> tuple[Statement, ...]:
-    inner = Builder(b.span)
-    first, *states = w.outer.body.params
-    where = make.floor_divide(inner, first, span)
-    entries: list[Atom] = []
-    for table, v in zip(kept, states, strict=True):
-        entry = make.index(inner, table, slot(v.aval), (where,))
-        entries.append(make.number(inner, entry, v.aval.dtype) if v.aval.weak else entry)
-    short = make.remainder(inner, first, span)
-    offset = Var("k", INDEX)
-    k, *carried = w.turns.params
-    statements = w.turns.statements
-    if k in free_variables(Block((), statements, w.turns.results)):
-        start = make.subtract(inner, first, short)
-        statements = (Apply((k,), ops.ADD, (start, offset), NO_ATTRS, b.span), *statements)
-    body = Block((offset, *carried), statements, w.turns.results)
-    short = _integer(inner, short)
-    inner.append(For(tuple(states), Range(const(0), short, const(1)), tuple(entries), body, span=b.span))
-    return tuple(inner.statements)
-
-
-def _window(s: For) -> int:
+def window_of(body: Block) -> int:
     """How many trips a tape holds at a time: fewer where an entry is large."""
-    inner = [t.aval for statement in s.body.statements for t in statement.targets]
+    inner = [t.aval for statement in body.statements for t in statement.targets]
     largest = max((a.size * a.dtype.itemsize for a in inner), default=1)
-    entry = max(1, largest, sum(v.aval.nbytes for v in s.body.params[1:]))
+    entry = max(1, largest, sum(v.aval.nbytes for v in body.params))
     return max(1, min(WINDOW, max(ROOMY // entry, FEW), HUGE // entry))
 
 
-def _trips(b: Builder, r: Range) -> Atom:
+def trips_of(b: Builder, r: Range) -> Atom:
     """The number of trips; of a range that is empty it may be negative."""
     if is_number(r.step, 1):
-        return _integer(b, make.subtract(b, r.stop, r.start))
+        return integer(b, make.subtract(b, r.stop, r.start))
     back = make.floor_divide(b, make.subtract(b, r.start, r.stop), r.step)
-    return _integer(b, make.negative(b, back))
+    return integer(b, make.negative(b, back))
 
 
-def _from_zero(b: Builder, s: For, trips: Atom) -> tuple[Var, Block]:
+def from_zero(b: Builder, s: For, trips: Atom) -> Block:
     """The body with an index that counts the trips; what it is computed from is appended to `b`."""
     r, index = s.range, s.body.params[0]
     if is_number(r.start, 0) and is_number(r.step, 1) and not r.reverse:
-        return index, s.body
+        return s.body
     k = Var("k", INDEX)
     with b.at(s.span):
         where = places_of(b, r, trips, index, k)
-    return k, Block((k, *s.body.params[1:]), (*where, *s.body.statements), s.body.results)
+    return Block((k, *s.body.params[1:]), (*where, *s.body.statements), s.body.results)
 
 
-def _integer(b: Builder, a: Atom) -> Atom:
+def integer(b: Builder, a: Atom) -> Atom:
     return make.number(b, a, np.int64)

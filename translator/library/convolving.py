@@ -17,7 +17,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     a, v = _long_and_short(a, v, mode)
     n, m = a.shape[0], v.shape[0]
     if m > TAPS and n >= max(LONG, 4 * m) and np.result_type(a, v).kind in "fiu":
-        return _with_edges(_inner_by_pieces(a, v), a, v, mode)
+        return _by_pieces(a, v, mode)
     return _by_weights(a, v, mode)
 
 
@@ -46,12 +46,16 @@ def _with_edges(inner: Any, a: Any, v: Any, mode: Any) -> Any:
     """What `mode` keeps; `inner` is what all of `v` gives. No weight meets a zero that is not there: it may be inf."""
     if mode == "valid":
         return inner
-    n, m = a.shape[0], v.shape[0]
-    edge = m - 1
+    before, behind = _edges(a, v, mode)
+    return np.concatenate([before, inner, behind])
+
+
+def _edges(a: Any, v: Any, mode: Any) -> Any:
+    n, edge = a.shape[0], v.shape[0] - 1
     before, behind = _shifted_sums(a[:edge], v)[:edge], _shifted_sums(a[n - edge :], v)[edge:]
     if mode == "same":
         before, behind = before[edge // 2 :], behind[: edge // 2]
-    return np.concatenate([before, inner, behind])
+    return before, behind
 
 
 def _part(full: Any, n: Any, m: Any, mode: Any) -> Any:
@@ -80,20 +84,23 @@ def _inner_products(a: Any, v: Any) -> Any:
     return inner
 
 
-def _inner_by_pieces(a: Any, v: Any) -> Any:
-    """The same for many weights, a piece of the result after the other. The last piece ends where the result does: it
-    begins with what the one before it has.
+def _by_pieces(a: Any, v: Any, mode: Any) -> Any:
+    """Many weights: a piece of the result after the other, between its edges. The last piece ends where all of `v`
+    still meets elements of `a`: it begins with what the one before it has.
     """
     m, length = v.shape[0], a.shape[0] - v.shape[0] + 1
-    inner = np.empty(length, dtype=np.result_type(a, v))
+    out = np.empty(length if mode == "valid" else length + (m - 1) * (1 + (mode == "full")), np.result_type(a, v))
+    low = 0 if mode == "valid" else (m - 1) - (m - 1) // 2 if mode == "same" else m - 1
     for p in range(-(-length // PIECE)):
         start = min(p * PIECE, length - PIECE)
-        sums = np.zeros(PIECE, dtype=inner.dtype)
+        sums = np.zeros(PIECE, dtype=out.dtype)
         for k in range(m):
             first = start + m - 1 - k
             sums += v[k] * a[first : first + PIECE]
-        inner[start : start + PIECE] = sums
-    return inner
+        out[low + start : low + start + PIECE] = sums
+    if mode != "valid":
+        out[:low], out[low + length :] = _edges(a, v, mode)
+    return out
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:

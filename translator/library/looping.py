@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..tree import LEAF, Kind, TreeDef, flatten, tree_map, unflatten, without_order
-from .support import one_axis
+from .support import is_weak, one_axis
 
 Fun = Callable[..., Any]
 
@@ -163,7 +163,7 @@ Type = tuple[tuple[int, ...], Any, bool]  # shape, dtype, and whether it is a nu
 def _type(x: Any) -> Type:
     if isinstance(x, str | bytes):
         return (), np.dtype(np.object_), False
-    return np.shape(x), np.result_type(x), type(x) is int or type(x) is float or type(x) is complex
+    return np.shape(x), np.result_type(x), is_weak(x)
 
 
 def _same_carry(loop: str, structure: TreeDef, as_left: TreeDef, found: list[Type], left: list[Type]) -> None:

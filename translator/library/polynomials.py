@@ -1,7 +1,8 @@
 """Polynomials by their coefficients, the highest power first, as NumPy source.
 
 What NumPy trims (leading zeros of a product, of a remainder) has a size that depends on the data: `polymul`, `polydiv`
-and `roots` are for derivatives and batches only, where there must be nothing to trim.
+and `roots` are for derivatives and batches only, where there must be nothing to trim. Objects (`Poly1d`, the series of
+numpy.polynomial) keep such zeros there: their values are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .rearranging import vander
-from .support import check_fit, check_fit_weights, known, real_kind
+from .support import check_fit, check_fit_weights, float_of, is_known, known, real_kind
 
 
 def polyadd(a1: Any, a2: Any) -> Any:
@@ -216,4 +217,137 @@ def polydiv(u: Any, v: Any) -> Any:
     return q, r
 
 
-TRANSFORMED: dict[str, Any] = {"roots": roots, "polymul": polymul, "polydiv": polydiv}
+class Poly1d:
+    """np.poly1d. Its coefficients can be read, not assigned."""
+
+    def __init__(self, coeffs: Any, variable: Any) -> None:
+        self.coeffs = coeffs
+        self.variable = variable
+
+    @property
+    def order(self) -> Any:
+        return len(self.coeffs) - 1
+
+    @property
+    def roots(self) -> Any:
+        return np.roots(self.coeffs)
+
+    @property
+    def c(self) -> Any:
+        return self.coeffs
+
+    coef = coefficients = c
+    o = order
+    r = roots
+
+    def __call__(self, val: Any) -> Any:
+        return _substituted(self.coeffs, val) if isinstance(val, Poly1d) else np.polyval(self.coeffs, val)
+
+    def __getitem__(self, power: Any) -> Any:
+        known(power)
+        return self.coeffs[self.order - power] if 0 <= power <= self.order else 0.0
+
+    def __len__(self) -> int:
+        return len(self.coeffs) - 1
+
+    def __iter__(self) -> Any:
+        return iter(self.coeffs)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.coeffs, dtype=dtype)
+
+    def __neg__(self) -> Any:
+        return Poly1d(-self.coeffs, "x")
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return Poly1d(np.polyadd(self.coeffs, _coefficients(other)), "x")
+
+    def __sub__(self, other: Any) -> Any:
+        return Poly1d(np.polysub(self.coeffs, _coefficients(other)), "x")
+
+    def __rsub__(self, other: Any) -> Any:
+        return Poly1d(np.polysub(_coefficients(other), self.coeffs), "x")
+
+    def __mul__(self, other: Any) -> Any:
+        return Poly1d(np.convolve(self.coeffs, _coefficients(other)), "x")
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if np.ndim(other) == 0 and not isinstance(other, Poly1d):
+            return Poly1d(self.coeffs / other, "x")
+        quotient, rest = np.polydiv(self.coeffs, _coefficients(other))
+        return Poly1d(quotient, "x"), Poly1d(rest, "x")
+
+    def __pow__(self, val: Any) -> Any:
+        made = np.ones(1)
+        for _ in tuple(range(known(val))):
+            made = np.convolve(self.coeffs, made)
+        return Poly1d(made, "x")
+
+    def integ(self, m: Any = 1, k: Any = 0) -> Any:
+        return Poly1d(np.polyint(self.coeffs, m, k), "x")
+
+    def deriv(self, m: Any = 1) -> Any:
+        return Poly1d(np.polyder(self.coeffs, m), "x")
+
+
+def _coefficients(p: Any) -> Any:
+    return p.coeffs if isinstance(p, Poly1d) else np.atleast_1d(p)
+
+
+def _substituted(coeffs: Any, val: Any) -> Any:
+    """One polynomial of another, by Horner's rule."""
+    made = Poly1d(np.zeros(1), "x")
+    for i in tuple(range(coeffs.shape[0])):
+        made = made * val + coeffs[i]
+    return made
+
+
+def poly1d(c_or_r: Any, r: Any = False, variable: Any = None) -> Any:
+    coeffs = np.poly(c_or_r) if known(r) else _coefficients(c_or_r)
+    if coeffs.ndim > 1:
+        raise ValueError("Polynomial must be 1d only.")
+    return Poly1d(coeffs, "x" if variable is None else variable)
+
+
+def series(alist: Any, trim: Any = True) -> Any:
+    """The coefficients of each, in one dtype; known ones without their trailing zeros."""
+    arrays = [known_series(a, trim) if is_known(a) else np.atleast_1d(np.array(a)) for a in alist]
+    if any([a.shape[0] == 0 for a in arrays]):
+        raise ValueError("Coefficient array is empty")
+    if any([a.ndim != 1 for a in arrays]):
+        raise ValueError("Coefficient array is not 1-d")
+    dtype = np.result_type(*[float_of(a.dtype) for a in arrays])
+    return [a.astype(dtype) for a in arrays]
+
+
+def known_series(a: Any, trim: Any) -> Any:
+    return np.polynomial.polyutils.as_series([a], trim=bool(trim))[0]
+
+
+def mapped(x: Any, old: Any, new: Any) -> Any:
+    """Points, or a polynomial, from one interval to another."""
+    offset, scale = np.polynomial.polyutils.mapparms(old, new)
+    return offset + scale * (np.asarray(x) if isinstance(x, list | tuple) else x)
+
+
+def untrimmed(seq: Any) -> Any:
+    return seq
+
+
+STATIC = (known_series,)
+TRANSFORMED: dict[str, Any] = {
+    "roots": roots,
+    "polymul": polymul,
+    "polydiv": polydiv,
+    "poly1d": poly1d,
+}
+TRANSFORMED_SERIES: dict[str, Any] = {
+    "polynomial.polyutils.as_series": series,
+    "polynomial.polyutils.trimseq": untrimmed,
+    "polynomial.polyutils.mapdomain": mapped,
+}

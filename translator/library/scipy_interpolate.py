@@ -30,10 +30,10 @@ def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", ext
 def _cubic(x: Any, y: Any, ends: Any) -> Any:
     dx = np.diff(x)
     rises = np.diff(y) / dx
-    return _pieces(x, y, dx, rises, _slopes(dx, rises, ends))
+    return cubic_pieces(x, y, dx, rises, _slopes(dx, rises, ends))
 
 
-def _pieces(x: Any, y: Any, dx: Any, rises: Any, s: Any) -> Any:
+def cubic_pieces(x: Any, y: Any, dx: Any, rises: Any, s: Any) -> Any:
     """The cubics with these slopes at the knots."""
     bend = (s[:-1] + s[1:] - 2.0 * rises) / dx
     third, second = bend / dx, (rises - s[:-1]) / dx - bend
@@ -90,7 +90,7 @@ def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
         raise ValueError("`x` must be strictly increasing sequence.")
     dx = np.diff(x)
     rises = np.diff(y) / dx
-    return _pieces(x, y, dx, rises, _monotone(dx, rises))
+    return cubic_pieces(x, y, dx, rises, _monotone(dx, rises))
 
 
 def _monotone(dx: Any, rises: Any) -> Any:

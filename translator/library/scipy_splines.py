@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .scipy_interpolate import _pieces
+from .scipy_interpolate import cubic_pieces
 from .support import known, only_plain
 
 
@@ -110,7 +110,7 @@ def akima(x: Any, y: Any, axis: Any = 0, *, method: Any = "akima", extrapolate: 
     total = ahead + behind
     flat = total <= 1e-9 * np.max(total)
     mixed = (ahead * m[1:-2] + behind * m[2:-1]) / np.where(flat, 1.0, total)
-    cubics = _pieces(x, y, dx, rises, np.where(flat, 0.5 * (m[3:] + m[:-3]), mixed))
+    cubics = cubic_pieces(x, y, dx, rises, np.where(flat, 0.5 * (m[3:] + m[:-3]), mixed))
 
     def within(at: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
         only_plain("a spline of scipy.interpolate", extrapolate is None)
@@ -143,7 +143,7 @@ def hermite(x: Any, y: Any, dydx: Any, axis: Any = 0, extrapolate: Any = None) -
     x, y, slopes = np.asarray(x) + 0.0, np.asarray(y) + 0.0, np.asarray(dydx) + 0.0
     only_plain("scipy.interpolate.CubicHermiteSpline", extrapolate in (None, True) and y.ndim == 1)
     dx = np.diff(x)
-    return _pieces(x, y, dx, np.diff(y) / dx, slopes)
+    return cubic_pieces(x, y, dx, np.diff(y) / dx, slopes)
 
 
 # ---- scattered points ----------------------------------------------------------------------------

@@ -21,6 +21,11 @@ def known(value: Any) -> Any:
     return value
 
 
+def is_weak(value: Any) -> bool:
+    """Whether it is a Python number; in a program, whether that has it for one, whatever the data make of it."""
+    return type(value) in (int, float, complex)
+
+
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes as non-negative numbers, in the order given; all of them for None."""
     if axis is None:

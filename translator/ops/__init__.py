@@ -55,7 +55,7 @@ from .comparison import (
     NOT_EQUAL,
     RIGHT_SHIFT,
 )
-from .core import APPEND, ITEM, LENGTH, TAPE, Op
+from .core import ADD_ITEM, APPEND, BLANK_TAPE, ITEM, LENGTH, SET_ITEM, TAPE, ZERO_TAPE, Op
 from .exponential import EXP, EXP2, EXPM1, LOG, LOG1P, LOG2, LOG10, LOGADDEXP, LOGADDEXP2
 from .gamma import DIGAMMA, GAMMA, LGAMMA
 from .linalg import (
@@ -140,6 +140,7 @@ from .trigonometric import (
 __all__ = [
     "ABSOLUTE",
     "ADD",
+    "ADD_ITEM",
     "ALL",
     "ALL_",
     "ALL_GATHER",
@@ -161,6 +162,7 @@ __all__ = [
     "BITWISE_AND",
     "BITWISE_OR",
     "BITWISE_XOR",
+    "BLANK_TAPE",
     "BROADCAST_TO",
     "BY_NAME",
     "CBRT",
@@ -271,6 +273,7 @@ __all__ = [
     "RFFT",
     "RIGHT_SHIFT",
     "RINT",
+    "SET_ITEM",
     "SIGN",
     "SIGNBIT",
     "SIN",
@@ -296,6 +299,7 @@ __all__ = [
     "WHERE",
     "Y0",
     "Y1",
+    "ZERO_TAPE",
     "Op",
 ]
 

@@ -426,11 +426,14 @@ class Tape:
 
     tape    no args: an empty list.
     append  (tape, value): adds an entry; arrays are copied.
+    blank   (length): a list of so many entries, all of which are stored before they are read.
+    zeros   (length): a list of so many zeros, to which values are added.
     length  (tape): a Python int.
     item    (tape, place): an entry, counted from 0.
+    set_item, add_item (tape, value, place): sets an entry (arrays are copied), or adds to it.
 
-    Only CPython runs them. Programs for other targets, and those that are derived or batched again, keep windows of
-    fixed length instead (`derive.trips`).
+    Only CPython runs them. For other targets the last pass but one puts windows of fixed length in their place
+    (`passes.tapes`).
     """
 
     name: str
@@ -517,11 +520,13 @@ Op = (
 )
 
 TAPE, APPEND, LENGTH, ITEM = (Tape(name=n) for n in ("tape", "append", "length", "item"))
+BLANK_TAPE, ZERO_TAPE, SET_ITEM, ADD_ITEM = (Tape(name=n) for n in ("blank", "zeros", "set_item", "add_item"))
+TAPE_STORES = (APPEND, SET_ITEM, ADD_ITEM)
 
 
 def is_store(op: Op) -> bool:
     """Whether the operation returns a new version of its first argument, and is printed as a change of it."""
-    return isinstance(op, Put) or op is APPEND or (isinstance(op, Draw) and op.result is None)
+    return isinstance(op, Put) or op in TAPE_STORES or (isinstance(op, Draw) and op.result is None)
 
 
 def is_draw(s: Any) -> bool:
@@ -595,8 +600,9 @@ def promote_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
 
 
 __all__ = [
-    "ABOVE_ONE", "APPEND", "BARRIER", "BITS", "BOOLS", "INTEGERS", "ITEM", "LENGTH", "NO_ATTRS", "NUMBERS",
-    "ORDERED", "POSITIVE", "REALS", "RULED", "TAPE", "TAPE_AVAL", "UNIT", "ArgReduce", "ArgReduceAttrs", "At",
+    "ABOVE_ONE", "ADD_ITEM", "APPEND", "BARRIER", "BITS", "BLANK_TAPE", "BOOLS", "INTEGERS", "ITEM", "LENGTH",
+    "NO_ATTRS", "NUMBERS", "ORDERED", "POSITIVE", "REALS", "RULED", "SET_ITEM", "TAPE", "TAPE_AVAL", "TAPE_STORES",
+    "UNIT", "ZERO_TAPE", "ArgReduce", "ArgReduceAttrs", "At",
     "Attrs", "AxesAttrs", "Cast", "CastAttrs", "Collective", "CollectiveAttrs", "Concatenate",
     "ConcatenateAttrs", "Contract", "ContractAttrs", "Create", "CreateAttrs", "Cumulative", "CumulativeAttrs",
     "Dim", "Domain", "Draw", "Dyn", "Elementwise", "Fourier", "FourierAttrs", "Gather", "Index", "IndexAttrs",

@@ -8,6 +8,7 @@ Of many rows each part has several, and what they give is reduced in the same wa
 where it is combined. Sums of products likewise. Column by column they take up to 10 times as long as NumPy's.
 
 Extremes along rows, and of all elements, are those of what a few parts give: XLA compares one element after another.
+Sums likewise where XLA would write all that is summed to memory, as np.mean(x > 0): 7 to 24 ms in place of 3 to 5.
 Across wide rows places of extremes are carried beside them.
 """
 

@@ -262,6 +262,10 @@ class _Elementwise:
         """
         if (inner := self.made(a, ops.NEGATIVE)) is not None:
             return inner.args[0] if self.negates_in_loop(a.aval) else None
+        if (wider := self.made(a, ops.EXPAND_DIMS)) is not None and self.uses(a) == 1:
+            inner = self.made(wider.args[0], ops.NEGATIVE)
+            negates = inner is not None and self.negates_in_loop(a.aval)
+            return Call(ops.EXPAND_DIMS, inner.args, wider.attrs) if inner is not None and negates else None
         product = self.made(a, ops.MULTIPLY) or self.made(a, ops.DIVIDE)
         if product is None or a.aval.dtype.kind != "f" or self.uses(a) != 1:
             return None

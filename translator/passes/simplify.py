@@ -242,7 +242,7 @@ class _Walk:
             a = self.flat(a, s)
         if not isinstance(a, Call):
             return a
-        v = Var("", a.aval())
+        v = Var("t", a.aval())
         self.apply(Apply((v,), a.op, a.args, a.attrs, s.span))
         return self.atom(v)
 
@@ -454,7 +454,7 @@ def _is_element(s: Apply) -> bool:
 
 def _is_buffer(op: Op) -> bool:
     """Fresh memory to be stored into: two of them are not one, and a loop that stores into its own needs a new one."""
-    return op is ops.TAPE or (isinstance(op, Create) and op is not ops.IOTA)
+    return op in (ops.TAPE, ops.BLANK_TAPE, ops.ZERO_TAPE) or (isinstance(op, Create) and op is not ops.IOTA)
 
 
 def _may_move(s: Apply) -> bool:

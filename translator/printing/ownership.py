@@ -17,8 +17,7 @@ from typing import assert_never
 
 from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
 from ..ops.core import (
-    APPEND,
-    TAPE,
+    TAPE_AVAL,
     ArgReduce,
     Cast,
     Collective,
@@ -280,7 +279,7 @@ class Ownership:
             case Sort() | Fourier() | Collective():
                 return fresh
             case Tape():
-                return self._store(s, t) if s.op is APPEND else self._of_tape(s, t)
+                return self._store(s, t) if is_store(s.op) else self._of_tape(s, t)
             case Draw():
                 return self._store(s, t) if is_store(s.op) else fresh
             case Ruled():
@@ -290,9 +289,10 @@ class Ownership:
 
     def _of_tape(self, s: Apply, t: Var) -> Roots:
         """An array that is on a tape is never written in place."""
-        if s.op is not TAPE and t.aval.shape:
+        made = t.aval == TAPE_AVAL
+        if t.aval.shape:
             self.unowned.add(t)
-        return frozenset((t,)) if s.op is TAPE or t.aval.shape else NOTHING
+        return frozenset((t,)) if made or t.aval.shape else NOTHING
 
     def _view(self, s: Apply, t: Var) -> Roots:
         self.views.discard(t)

@@ -262,6 +262,9 @@ class Expressions:
                 return ast.List([], ast.Load())
             case "length":
                 return call("len", self.atom(args[0]))
+            case "blank" | "zeros":
+                entry = ast.Constant(0.0 if name == "zeros" else None)
+                return ast.BinOp(ast.List([entry], ast.Load()), ast.Mult(), self.atom(args[0]))
             case "item":
                 return subscript(self.atom(args[0]), self.atom(args[1]))
             case _:

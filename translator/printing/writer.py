@@ -34,7 +34,7 @@ from ..ir import (
     routines_of,
     walk,
 )
-from ..ops.core import At, Draw, Elementwise, IndexAttrs, Put, Run, is_store
+from ..ops.core import At, Draw, Elementwise, IndexAttrs, Put, Run, Tape, is_store
 from ..passes.dead import dead_code
 from ..records import dataclass
 from ..rewrite import unique_names
@@ -363,8 +363,8 @@ class Writer:
         (t,) = s.targets
         if isinstance(s.op, Put):
             store(self, s)
-        elif s.op is ops.APPEND:
-            self.append(s)
+        elif isinstance(s.op, Tape) and is_store(s.op):
+            self.keep(s)
         elif isinstance(s.op, Draw) and is_store(s.op):
             self.draw(s)
         elif id(s) in self.plan.ownership.updates and isinstance(s.op, Elementwise):
@@ -376,15 +376,20 @@ class Writer:
                 value = method(value, "copy")
             self.line_of(s, f"{self.names[t]} = {text_of(value)}", *s.args, comment=True)
 
-    def append(self, s: Apply) -> None:
-        """Append to a tape. An array that is stored into later is copied first."""
-        x, added = s.args
+    def keep(self, s: Apply) -> None:
+        """Append to a tape, or change an entry. An array that is stored into later is copied first."""
+        x, added, *place = s.args
         target, value = self.names[s.targets[0]], self.value(added)
         if id(s) in self.plan.ownership.copied or text_of(self.value(x)) != target:
             self.line(f"{target} = list({text_of(self.value(x))})")
         if isinstance(added, Var) and added.aval.shape and self.plan.ownership.is_written(added):
             value = method(value, "copy")
-        self.line_of(s, f"{target}.append({text_of(value)})", *s.args)
+        if s.op is ops.APPEND:
+            self.line_of(s, f"{target}.append({text_of(value)})", *s.args)
+            return
+        entry = subscript(name(target), self.value(place[0]))
+        sign = "=" if s.op is ops.SET_ITEM else "+="
+        self.line_of(s, f"{text_of(entry)} {sign} {text_of(value)}", *s.args, comment=True)
 
     def draw(self, s: Apply) -> None:
         """What is drawn changes the words of its generator; a state that is read again is copied."""

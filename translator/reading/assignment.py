@@ -10,6 +10,7 @@ from ..ir import Var
 from .attributes import get_attribute, set_attribute
 from .context import Context, name_result
 from .flow import Kont
+from .growing import Growing, add_item
 from .indexing import flat_of
 from .iterables import held
 from .iteration import known_items
@@ -117,6 +118,9 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
                 name_result(updated, identifier)
         case ast.Subscript():
             base, key = ctx.eval(target.value), ctx.eval(target.slice)
+            if isinstance(base, Growing):
+                add_item(ctx, base, key, ctx.eval(node.value), node)
+                return
             current = index_value(ctx, base, key, target)
             line = base.line if isinstance(base, Flat) else base.whole if isinstance(base, Masked) else base
             if isinstance(base, Masked) and type(current) is Ref and current.cell is not base.whole.cell:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import surface
+from .. import make, surface
 from ..errors import CutError
-from ..ir import Capture, Var
+from ..ir import Capture, Var, const
+from ..library import looping
 from . import streams
 from .classes import answer
 from .context import Context
@@ -31,6 +32,7 @@ from .values import (
     Filling,
     Flat,
     Foreign,
+    Frame,
     Masked,
     Method,
     Mirror,
@@ -100,17 +102,30 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
+    if type(owner) in (int, float, complex) and not hasattr(owner, name) and _in_jax_loop(ctx.frame):
+        return get_attribute(ctx, Ref(ctx.cell(const(np.asarray(owner)))), name, node)
     if isinstance(owner, inspect.Signature) and name == "parameters":
         return dict(owner.parameters)
     return _object_attribute(ctx, owner, name, node)
 
 
+def _in_jax_loop(frame: Frame | None) -> bool:
+    """Whether this is called by a loop or branch of `lax`: what goes around there are arrays to JAX, numbers, too."""
+    while frame is not None and not (frame.fixed and frame.source.file == looping.__file__):
+        frame = frame.caller
+    return frame is not None
+
+
 def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     aval = owner.aval
     if type(owner) is Var and not ctx.frame.fixed:
-        answer(ctx, owner, lambda cls: hasattr(cls, name))
-    if aval.weak and not ctx.frame.fixed and not hasattr(aval.dtype.type(0).item(), name):
-        raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
+        of_jax = _in_jax_loop(ctx.frame)
+        if not of_jax:
+            answer(ctx, owner, lambda cls: hasattr(cls, name))
+        if aval.weak and not hasattr(aval.dtype.type(0).item(), name):
+            if not of_jax:
+                raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
+            return array_attribute(ctx, make.astype(ctx.b, owner, aval.dtype), name, node)
     match name:
         case "shape":
             return aval.shape
@@ -263,11 +278,12 @@ def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast
         return
     cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
     _refuse_descriptor(ctx, cls, name, node)
-    part = None if is_library(cls) else getattr(cls, name, None)
+    fixed = is_library(cls) and (isinstance(owner, Foreign) or not is_object(owner))
+    part = None if fixed else getattr(cls, name, None)
     if isinstance(part, property) and hasattr(part.fset, "__code__"):
         ctx.captures.part(cls, name)
         ctx.call(part.fset, [owner, value], {}, node)
-    elif _is_plain(owner, cls, name, part):
+    elif not fixed and _is_plain(owner, cls, name, part):
         ctx.set_attribute(_mirror(ctx, owner, name, node) if isinstance(owner, Foreign) else owner, name, value)
     else:
         what = f"how {describe(owner)} takes a new attribute {name} is not known here"
@@ -283,7 +299,7 @@ def _refuse_descriptor(ctx: Context, cls: type, name: str, node: ast.AST) -> Non
 
 def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:
     """Whether an assignment does no more than to bind the name in the object."""
-    if isinstance(owner, type | types.FunctionType | types.ModuleType) or is_library(cls) or cls.__flags__ & _FIXED:
+    if isinstance(owner, type | types.FunctionType | types.ModuleType) or cls.__flags__ & _FIXED:
         return isinstance(owner, SharedNames)
     slot = isinstance(part, types.MemberDescriptorType)
     return not _defines(cls, "__setattr__") and name not in _OF_OBJECTS and (slot or not hasattr(part, "__set__"))

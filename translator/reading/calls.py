@@ -31,6 +31,7 @@ from .known import constants_of_library
 from .libraries import accelerated_function, is_library
 from .methods import call_method, scatter
 from .nodes import nodes_of
+from .protocols import special
 from .pythonic import builtin_for, vectorized
 from .transformed import call_transformed
 from .values import (
@@ -45,7 +46,9 @@ from .values import (
     Value,
     class_name,
     describe,
+    has_array_method,
     has_runtime,
+    is_object,
     is_runtime,
     leaves_in,
 )
@@ -115,6 +118,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value
+    if ctx.transforms and _is_of_numpy(f):
+        args = [_as_array(ctx, a, node) for a in args]
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
         return _call_builtin(ctx, f, builtin, args, kwargs, node)
@@ -189,6 +194,19 @@ def _call_read(
         if given is not NotImplemented:
             return given
     return inline(ctx, f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
+
+
+def _is_of_numpy(f: Any) -> bool:
+    return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] == "numpy"
+
+
+def _as_array(ctx: Context, v: Value, node: ast.AST) -> Value:
+    """What NumPy makes of an object whose class says how by `__array__`, and leaves the rest to NumPy."""
+    own = is_object(v) and has_array_method(v)
+    if not own or hasattr(type(v), "__array_ufunc__") or hasattr(type(v), "__array_function__"):
+        return v
+    made = special(ctx, v, "__array__", [], node)
+    return v if made is NotImplemented else made
 
 
 def _handler_for(ctx: Context, f: Any) -> surface.Handler | None:

@@ -72,6 +72,8 @@ def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> 
         try:
             if raises and keep_message(ctx, body, s):
                 continue
+            if type(s) not in ctx.statements:  # of a later Python
+                ctx.cut(s, f"`{type(s).__name__}` statements cannot be compiled")
             flow = ctx.statements[type(s)](ctx, s, after)
         except UntracedError as error:
             raise ctx.located(error, s) from error.__cause__

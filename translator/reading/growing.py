@@ -22,7 +22,7 @@ import numpy as np
 from .. import ops
 from ..errors import CutError
 from ..ir import Apply, Atom, Var
-from ..ops.core import ItemAttrs
+from ..ops.core import ItemAttrs, Tape
 from .demand import ask
 from .nodes import nodes_of
 from .values import Restart, Value, describe
@@ -143,7 +143,7 @@ def _is_of_integers(ctx: Context, v: Value) -> bool:
 class Growing:
     """`site` is where it is made; the other attribute is the tape."""
 
-    def __init__(self, name: str, tape: Value, site: ast.List) -> None:
+    def __init__(self, name: str, tape: Value, site: ast.AST) -> None:
         self.__dict__.update({name: tape, "site": site})
 
     def __repr__(self) -> str:
@@ -160,7 +160,25 @@ def empty_list(ctx: Context, node: ast.List) -> Value:
     return Growing(name, ctx.b.apply(ops.TAPE, hint=name), node)
 
 
-def _name_of(ctx: Context, node: ast.List) -> str:
+def repeated(ctx: Context, node: ast.AST, items: Sequence[Value], count: Atom) -> Growing | None:
+    """`[None] * n` and `[0.0] * n` in a printed program, where n is the length of a tape."""
+    op = {None: ops.BLANK_TAPE, 0.0: ops.ZERO_TAPE}.get(items[0]) if len(items) == 1 and _is_start(items[0]) else None
+    if op is None or ctx.boxes or not _is_length(ctx, count):
+        return None
+    name = _name_of(ctx, node)
+    return Growing(name, ctx.b.apply(op, count, hint=name), node)
+
+
+def _is_start(item: Value) -> bool:
+    return item is None or (type(item) is float and item == 0.0)
+
+
+def _is_length(ctx: Context, count: Atom) -> bool:
+    made = ctx.definition(count) if isinstance(count, Var) else None
+    return isinstance(made, Apply) and made.op is ops.LENGTH
+
+
+def _name_of(ctx: Context, node: ast.AST) -> str:
     statements = (n for n in nodes_of(ctx.frame.source.node) if isinstance(n, ast.Assign) and n.value is node)
     targets = [t for s in statements for t in s.targets]
     return targets[0].id if targets and isinstance(targets[0], ast.Name) else "tape"
@@ -190,13 +208,26 @@ def item(ctx: Context, owner: Growing, key: Value, node: ast.AST) -> Value:
 def call_method(ctx: Context, owner: Growing, name: str, args: list[Value], node: ast.AST) -> Value:
     if name != "append" or len(args) != 1:
         ctx.cut(node, f"`.{name}` of a list that grows in a loop whose number of steps is known only at run time")
-    value = ctx.atom(args[0])
-    if ctx.lists.entries.setdefault(_site(owner), value.aval) != value.aval:
-        raise ctx.error(CutError, node, "what is appended differs in type from what is on the list")
-    attribute = _attribute(owner)
-    tape = ctx.b.apply(ops.APPEND, _tape(ctx, owner), value, hint=attribute)
-    ctx.set_attribute(owner, attribute, tape)
+    _keep(ctx, owner, ops.APPEND, ctx.atom(args[0]), (), node)
     return None
+
+
+def set_item(ctx: Context, owner: Growing, key: Value, value: Value, node: ast.AST) -> None:
+    """`tape[k] = value`."""
+    _keep(ctx, owner, ops.SET_ITEM, ctx.atom(value), (ctx.atom(key),), node)
+
+
+def add_item(ctx: Context, owner: Growing, key: Value, value: Value, node: ast.AST) -> None:
+    """`tape[k] += value`."""
+    _keep(ctx, owner, ops.ADD_ITEM, ctx.atom(value), (ctx.atom(key),), node)
+
+
+def _keep(ctx: Context, owner: Growing, op: Tape, value: Atom, place: tuple[Atom, ...], node: ast.AST) -> None:
+    if ctx.lists.entries.setdefault(_site(owner), value.aval) != value.aval:
+        raise ctx.error(CutError, node, "what is put on a list differs in type from what is there")
+    attribute = _attribute(owner)
+    tape = ctx.b.apply(op, _tape(ctx, owner), value, *place, hint=attribute)
+    ctx.set_attribute(owner, attribute, tape)
 
 
 def _attribute(owner: Growing) -> str:

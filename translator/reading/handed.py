@@ -247,7 +247,7 @@ class Ended:
 
     def find(self, origin: Origin) -> Any:
         """What is there."""
-        if type(origin) is Given:
+        if isinstance(origin, Given):
             return self.values[origin.place]
         if isinstance(origin, Beside):
             return self.beside[origin.number]

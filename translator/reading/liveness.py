@@ -123,12 +123,39 @@ def _mark_all(body: list[ast.stmt], exits: set[ast.stmt]) -> bool:
     return leaves
 
 
+@dataclass(slots=True)
+class Changed:
+    """The names that a statement binds, changes by `x += ...`, and of which it stores elements."""
+
+    stored: set[str] = field(default_factory=set)
+    augmented: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+
+    def add(self, other: Changed) -> None:
+        self.stored |= other.stored
+        self.augmented |= other.augmented
+        self.written |= other.written
+
+    def note(self, n: ast.AST) -> None:
+        """What the node does by itself."""
+        match n:
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                self.stored.add(n.id)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                self.written.add(name)
+            case ast.FunctionDef(name=name):
+                self.stored.add(name)
+            case _:
+                self.stored.update(_pattern_names(n), imported_names(n))
+
+
 @dataclass
 class Flow:
     """Backward data flow: each method gives the names that are live before what it goes over."""
 
     result: Liveness
     effects: dict[ast.stmt, tuple[Names, Names]] = field(default_factory=dict)
+    changed: dict[ast.stmt, Changed] = field(default_factory=dict)
 
     def block(self, body: list[ast.stmt], after: Names, at_break: Names, at_continue: Names) -> Names:
         live = after
@@ -147,9 +174,9 @@ class Flow:
             case ast.Continue():
                 return at_continue
             case ast.If(test=test, body=body, orelse=orelse):
-                self._note(s, after)
                 then = self.block(body, after, at_break, at_continue)
                 other = self.block(orelse, after, at_break, at_continue)
+                self._note(s, after)
                 return ((then | other) - stores(test, certain_parts)) | reads(test)
             case ast.Match(subject=subject, cases=cases):
                 self._note(s, after)
@@ -208,22 +235,31 @@ class Flow:
 
     def _note(self, s: ast.stmt, after: Names) -> None:
         self.result.after[s] = after
-        if s in self.result.stored:
-            return
-        nodes = own_nodes(s)
-        targets = [n.target for n in nodes if isinstance(n, ast.AugAssign)]
-        augmented = {id(t): t.id for t in targets if isinstance(t, ast.Name)}
-        bound = [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
-        names = {n.id for n in bound if id(n) not in augmented}
-        names.update(n.name for n in nodes if isinstance(n, ast.FunctionDef))
-        names.update(name for n in nodes for name in (*_pattern_names(n), *imported_names(n)))
-        self.result.stored[s] = frozenset(names)
-        self.result.augmented[s] = frozenset(augmented.values())
-        self.result.written[s] = frozenset(
-            n.value.id
-            for n in nodes
-            if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)
-        )
+        if s not in self.result.stored:
+            changed = self._changed(s)
+            self.result.stored[s] = frozenset(changed.stored)
+            self.result.augmented[s] = frozenset(changed.augmented)
+            self.result.written[s] = frozenset(changed.written)
+
+    def _changed(self, s: ast.stmt) -> Changed:
+        """What the statement changes with all that it contains; of each statement found once."""
+        if s in self.changed:
+            return self.changed[s]
+        found = self.changed[s] = Changed()
+        waiting: list[ast.AST] = [s]
+        while waiting:
+            n = waiting.pop()
+            if isinstance(n, ast.stmt) and n is not s:
+                found.add(self._changed(n))
+                continue
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+                found.augmented.add(n.target.id)
+                waiting.append(n.value)
+                continue
+            found.note(n)
+            if not isinstance(n, ast.FunctionDef | ast.Lambda):
+                waiting += children(n)
+        return found
 
 
 def reads(node: ast.AST) -> Names:

@@ -20,7 +20,7 @@ from .booleans import is_bool, is_python_bool, marked, may_be_python_bool
 from .conditions import branch_values, truth
 from .context import Context
 from .demand import static
-from .growing import Pile
+from .growing import Pile, repeated
 from .known import run_known
 from .layout import note_elementwise
 from .piled import added
@@ -99,6 +99,8 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
         return _known_binary(ctx, kind, python, left, _beside_complex(ctx, left, right), node)
     if kind is ast.Mult and isinstance(right if left_runs else left, list | tuple | str):
         scalar, items = (left, right) if left_runs else (right, left)
+        if type(scalar) is Var and (tape := repeated(ctx, node, items, scalar)) is not None:
+            return tape
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
     _check_sequences(kind, left, right)

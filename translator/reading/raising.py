@@ -203,8 +203,8 @@ def _text_parts(ctx: Context, node: ast.expr, values: list[Atom]) -> list[str | 
             return _percent(ctx, node, form, given, values) if _holds_data(ctx, right) else None
         case ast.Call(func=ast.Attribute(value=ast.Constant() | ast.Name() as base, attr="format"), args=args):
             form = ctx.eval(base)
-            given = _given(ctx, args, node.keywords)
-            return list(_format(ctx, node, form, *given, values)) if type(form) is str else None
+            positional, named = _given(ctx, args, node.keywords)
+            return list(_format(ctx, node, form, positional, named, values)) if type(form) is str else None
         case ast.Call(func=ast.Name(id="str" | "repr" as how), args=[x], keywords=[]) if _is_builtin(ctx, how):
             return [_hole(ctx, x, {"str": "s", "repr": "r"}[how], "", values)]
     return None

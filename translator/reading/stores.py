@@ -12,7 +12,7 @@ from . import piled
 from .array_stores import changed, store_array, store_selected, write_in_place
 from .context import Context
 from .demand import static
-from .growing import Pile
+from .growing import Growing, Pile, set_item
 from .iteration import known_items
 from .known import run_known
 from .operators import binary, in_place_name
@@ -32,6 +32,9 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         return
     if isinstance(base, Masked):
         _store_in_selection(ctx, base, key, value, node)
+        return
+    if isinstance(base, Growing):
+        set_item(ctx, base, key, value, node)
         return
     if type(base) is Pile:
         piled.store(ctx, base, key, value, node)

@@ -27,6 +27,7 @@ from ..records import dataclass
 from .context import WITHIN, Context
 from .control import branches
 from .flow import Flow, Kont, sequence
+from .libraries import is_library
 from .reach import containers_of
 from .values import Cell, Detour, Raised, Undefined
 
@@ -173,6 +174,8 @@ class Trying:
                 handler = self.handler_of(raised)
                 if handler is not None:
                     yield i, condition, handler
+            if is_library(self.ctx.frame.scope.function):
+                continue  # NumPy's own `try` asks what operands are, not for their values
             for raised in unknown_failures(s):
                 if self.catches(raised):
                     what = f"what may raise {raised.__name__}, nobody knows when, in a `try` that catches it"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..library import grids
-from .tables import ATTRIBUTES, functions, methods, polynomial_classes, transformed, ufunc_method
+from .tables import ATTRIBUTES, functions, methods, polynomial_classes, transformed, transformed_series, ufunc_method
 from .tables import Handler as Handler
 
 
@@ -37,6 +37,8 @@ def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what CPython computes by itself, unless it is to be differentiated or batched."""
     if id(function) in transformed():
         return transformed()[id(function)][1]
+    if "numpy.polynomial" in sys.modules and id(function) in transformed_series():
+        return transformed_series()[id(function)][1]
     if "scipy" not in sys.modules:
         return None
     from . import scipy

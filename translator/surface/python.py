@@ -374,6 +374,11 @@ def of_kind(kinds: str, function: Callable[[Any], bool]) -> Direct:
     return handler
 
 
+def is_weak(b: Builder, x: Any) -> bool:
+    """Whether the program has it for a Python number."""
+    return x.aval.weak if isinstance(x, Var | Const) else type(x) in (int, float, complex)
+
+
 def is_known(b: Builder, x: Any) -> bool:
     """Whether no run-time value is in it."""
     return all(map(functools.partial(is_known, b), x)) if isinstance(x, list | tuple) else not isinstance(x, Var)

@@ -33,6 +33,7 @@ from ..library import (
     padding,
     polynomials,
     quantiles,
+    queues,
     random_sources,
     rearranging,
     scattering,
@@ -93,7 +94,7 @@ def transformed() -> Table:
     _enter_numpy(table, direct, inline=False, view=False)
     for module in (polynomials, linalg, convolving):
         _enter_numpy(table, module.TRANSFORMED, inline=True, view=False)
-    for function, source in complex_numbers.TRANSFORMED.items():
+    for function, source in (*complex_numbers.TRANSFORMED.items(), *queues.TRANSFORMED.items()):
         enter(table, Handler(source, inline=True), [function])
     return table
 
@@ -130,9 +131,11 @@ def functions() -> Table:
     for primitive, told in across.HANDLERS.items():
         enter(table, Handler(told), [primitive])
     enter(table, Handler(python.is_known), [support.is_known])
+    enter(table, Handler(python.is_weak), [support.is_weak])
     known: tuple[Callable[..., Any], ...] = (
         *support.STATIC,
         *checks.STATIC,
+        *polynomials.STATIC,
         *gathering.STATIC,
         *inserting.STATIC,
         *random_sources.STATIC,
@@ -150,6 +153,14 @@ def polynomial_classes() -> Table:
     for entries, inline, view in _entries():
         chosen = {name: own for name, own in entries.items() if name.startswith(_POLYNOMIAL)}
         _enter_numpy(table, chosen, inline=inline, view=view, skipped=None)
+    return table
+
+
+@cache
+def transformed_series() -> Table:
+    """The handlers of numpy.polynomial's that only derivatives and batches have."""
+    table: Table = {}
+    _enter_numpy(table, polynomials.TRANSFORMED_SERIES, inline=True, view=False, skipped=None)
     return table
 
 
