@@ -193,7 +193,11 @@ class _Lowering:
         loop = _Loop(quiet, plain.inits, entries, _Extent(trips, self.size, Var("span", INDEX)))
         turns = self._keeping_last(loop, turns)
         loop.last = turns.targets[len(plain.targets) :]
-        self.b.append(as_while(plain, turns, trips) if isinstance(plain, While) else turns)
+        if isinstance(plain, While):
+            assert isinstance(trips, Var)
+            self.b.append(as_while(plain, turns, trips))
+        else:
+            self.b.append(turns)
         windows = make.add(self.b, make.floor_divide(self.b, trips, const(self.size**2)), const(1))
         span = make.multiply(self.b, const(self.size), windows)
         loop.extent = replace(loop.extent, span=named(self.b, span, "span"))
