@@ -40,7 +40,7 @@ class Pieces:
         self.mark, self.births = len(ctx.journal), ctx.births
 
     def check(self, what: str) -> None:
-        """Nothing has been written that others see. An iterator that is used up is not: it gives nobody anything more."""
+        """Nothing has been written that others see. An iterator that is used up is none: it gives nobody more."""
         journal = self.ctx.journal[self.mark :]
         written = [x for x, name, _ in journal if name != "used" or type(x) not in (Generator, Iterated)]
         others = {id(target) for target in written if not isinstance(target, Cell)}
