@@ -129,6 +129,31 @@ def never(x):
     return np.sum(y)
 
 
+def _cubes(a, i):
+    return a * a * a * (1 + i)
+
+
+def _upwards(x, m):
+    a, s = x, 0.0
+    for i in range(2, int(m[0]), 3):
+        s, a = s + _cubes(a, i), a * 0.5
+    return s
+
+
+def _downwards(x, m):
+    a, s = x, 0.0
+    for i in range(int(m[0]), -1, -2):
+        s, a = s + _cubes(a, i), a * 0.5
+    return s
+
+
+def _while(x, m):
+    a, s, i = x, 0.0, 0
+    while i < m[0] * 1.5:
+        s, a, i = s + _cubes(a, i), a * 0.5, i + 1
+    return s
+
+
 CASES = [
     (root, (2.0,)),
     (changed_in_place, (X, 0.2)),
@@ -142,6 +167,8 @@ CASES = [
     (turned_round, (X, np.array([5]))),
     (with_break, (X,)),
     (never, (X,)),
+    (_upwards, (1.3, np.array([11]))),
+    (_while, (1.3, np.array([11]))),
 ]
 
 
@@ -251,31 +278,6 @@ def test_a_loop_may_store_at_the_places_of_a_list_and_read_none(window, monkeypa
     numeric = (taken_off_again(2.3 + h) - 2 * taken_off_again(2.3) + taken_off_again(2.3 - h)) / h**2
     np.testing.assert_allclose(second(2.3), numeric, rtol=1e-6)
     np.testing.assert_allclose(untraced.accelerate(second)(2.3), numeric, rtol=1e-6)
-
-
-def _cubes(a, i):
-    return a * a * a * (1 + i)
-
-
-def _upwards(x, m):
-    a, s = x, 0.0
-    for i in range(2, int(m[0]), 3):
-        s, a = s + _cubes(a, i), a * 0.5
-    return s
-
-
-def _downwards(x, m):
-    a, s = x, 0.0
-    for i in range(int(m[0]), -1, -2):
-        s, a = s + _cubes(a, i), a * 0.5
-    return s
-
-
-def _while(x, m):
-    a, s, i = x, 0.0, 0
-    while i < m[0] * 1.5:
-        s, a, i = s + _cubes(a, i), a * 0.5, i + 1
-    return s
 
 
 @pytest.mark.parametrize("fun", [_upwards, _downwards, _while])
