@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from comparing import TARGETS
 
-from untraced import accelerate, device_put
+from untraced import Array, accelerate, device_put, tree
 
 OUTSIDE = np.arange(6.0).reshape(2, 3)
 Pair = collections.namedtuple("Pair", "a b")
@@ -134,6 +134,7 @@ PROGRAMS: list[Program] = [
     *((chosen_and_written, lambda c=c: (square(), square(), c)) for c in (np.bool_(True), 0, 2.5, False)),
     *((chosen_place, lambda k=k: (k * square(), 1)) for k in (1.0, -1.0)),
 ]
+WRITING = (written, chosen_and_written)
 
 
 def leaves(v: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -206,3 +207,17 @@ def test_nothing_is_computed_for_views_but_for_arrays_of_devices() -> None:
     for y, expected in zip(fast(device_put(x)), turned(x), strict=True):
         assert not np.shares_memory(np.asarray(y), x)
         np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p[0] not in WRITING], ids=lambda p: p[0].__name__)
+def test_every_call_with_arrays_of_a_device_gives_the_values_alone(program: Program) -> None:
+    function, given = program
+    arrays = tree.map(lambda x: device_put(x) if isinstance(x, np.ndarray) else x, given())
+    fast = accelerate(function, target="cpu")
+    expected = function(*given())
+    for _ in range(3):
+        found = fast(*arrays)
+        assert type(found) is (type(expected) if not isinstance(expected, np.ndarray) else Array)
+        for (path, x), (where, y) in zip(leaves(found), leaves(expected), strict=True):
+            assert path == where
+            np.testing.assert_array_equal(x, y)
