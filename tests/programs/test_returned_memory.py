@@ -24,6 +24,16 @@ class Record:
     b: Any
 
 
+class Box:
+    """A node of a class that is registered."""
+
+    def __init__(self, *of: Any) -> None:
+        self.of = of
+
+
+tree.register_pytree_node(Box, lambda box: (box.of, None), lambda _, of: Box(*of))
+
+
 def square() -> np.ndarray[Any, Any]:
     return np.arange(1.0, 10.0).reshape(3, 3)
 
@@ -56,6 +66,11 @@ def rearranged(x):
 
 def in_containers(d):
     return Pair(d["x"], d["x"][1:]), Record(d["y"][0].T, d["x"] * 2.0), {"y": d["y"][0], "z": [d["y"][0][0]]}
+
+
+def in_registered_ones(box):
+    x, y = box.of
+    return box, Box(y, x[1:], [Box(x * 2.0)]), {"x": x}
 
 
 def of_several(*xs):
@@ -128,6 +143,7 @@ PROGRAMS: list[Program] = [
     (by_number, lambda: (square(), 1, -1)),
     (by_number, lambda: (square(), np.int32(0), 2)),
     (in_containers, lambda: ({"x": np.ones(3), "y": [square()]},)),
+    (in_registered_ones, lambda: (Box(square(), np.ones(3)),)),
     (of_several, lambda: (square(), np.ones(3))),
     (written, lambda: (square(), np.zeros((3, 3)))),
     *((chosen, lambda k=k: (k * square(), square())) for k in (30.0, 1.0, -1.0)),
@@ -141,6 +157,8 @@ def leaves(v: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The arrays and numbers in a value, and where they are."""
     if isinstance(v, Record):
         v = (v.a, v.b)
+    if isinstance(v, Box):
+        v = v.of
     if isinstance(v, dict | list | tuple):
         for key, x in v.items() if isinstance(v, dict) else enumerate(v):
             yield from leaves(x, f"{path}[{key!r}]")
