@@ -30,6 +30,7 @@ from .inlining import inline, inline_closure
 from .iteration import consumed, known_items
 from .known import constants_of_library, run_known
 from .libraries import is_library
+from .maybes import check_some
 from .methods import call_method, scatter
 from .nodes import nodes_of
 from .protocols import special
@@ -141,6 +142,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         args = [_as_array(ctx, a, node) for a in args]
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
+        check_some(ctx, args, node)
         pieces = Pieces(ctx, ctx.frame)
         value = builtin(ctx, node, *_handed(ctx, f, args, node), **kwargs)
         if type(value) is list and _gives_iterators(f):

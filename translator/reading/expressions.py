@@ -28,6 +28,7 @@ from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
 from .layout import note_elementwise
+from .maybes import facts, follows, some
 from .values import (
     SHARED,
     Closure,
@@ -150,6 +151,7 @@ def bin_op(ctx: Context, node: ast.BinOp) -> Value:
 def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
     """`left op right`: run by Python where both are known, a statement otherwise."""
     python, op = _BINARY[kind]
+    left, right = some(ctx, left), some(ctx, right)
     if DictView in (type(left), type(right)):
         left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if kind is ast.Mod and isinstance(left, str | bytes):
@@ -341,8 +343,13 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
         if isinstance(known, bool):
             return not known
         ctx.at(node)
-        return marked(ctx, ctx.wrap(make.logical_not(ctx.b, known)))
+        opposite = marked(ctx, ctx.wrap(make.logical_not(ctx.b, known)))
+        if ctx.implied:
+            follows(ctx, opposite, True, facts(ctx, known, False))
+            follows(ctx, opposite, False, facts(ctx, known, True))
+        return opposite
     python, op = _UNARY[type(kind)]
+    operand = some(ctx, operand)
     if protocols.is_instance(operand):
         result = protocols.special(ctx, operand, f"__{python.__name__}__", [], node)
         if result is not NotImplemented:
@@ -399,6 +406,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
                 return found is isinstance(kind, ast.In)
             return marked(ctx, ctx.wrap(found if isinstance(kind, ast.In) else make.logical_not(ctx.b, found)))
     python, op = _COMPARE[type(kind)]
+    left, right = some(ctx, left), some(ctx, right)
     if DictView in (type(left), type(right)):
         left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if protocols.is_instance(left) or protocols.is_instance(right):
@@ -534,9 +542,17 @@ def logic(ctx: Context, left: Value, rest: Callable[[], Value], conjunction: boo
     if isinstance(known, bool):
         return rest() if known is conjunction else left
     ctx.at(node)
-    if conjunction:
-        return branch_values(ctx, known, rest, lambda: left, node)
-    return branch_values(ctx, known, lambda: left, rest, node)
+    last: list[Value] = []
+
+    def right() -> Value:
+        last.append(rest())
+        return last[-1]
+
+    sides = (right, lambda: left) if conjunction else (lambda: left, right)
+    found = branch_values(ctx, known, *sides, node)
+    if ctx.implied and last:
+        follows(ctx, found, conjunction, facts(ctx, known, conjunction) | facts(ctx, last[-1], conjunction))
+    return found
 
 
 def if_exp(ctx: Context, node: ast.IfExp) -> Value:

@@ -20,6 +20,7 @@ from .growing import Growing, Pile, item
 from .keyed import are_choices, element_at
 from .known import run_known
 from .layout import note_gathered
+from .maybes import some
 from .runs import width_of
 from .selection import LEAVES, gathered, gathered_at, index_selection, masked
 from .shifting import backwards, window_of
@@ -70,6 +71,7 @@ def subscript(ctx: Context, node: ast.Subscript) -> Value:
 
 def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     """`base[key]` for arrays and containers."""
+    base, key = some(ctx, base), some(ctx, key)
     if type(base) is Ref:
         return index_array(ctx, base, key, node)
     if type(base) is Flat:

@@ -43,6 +43,7 @@ from .inlining import hold_shared, inline, prepare
 from .inner import child_name, close, is_made_here
 from .iteration import held
 from .listed import check_crowd, rows_of
+from .maybes import some
 from .recursion import Recursions, call_routine, described, mark, may_stay
 from .selection import concrete
 from .signature import Opaque, Signature, specialise, static_value
@@ -419,6 +420,7 @@ def _open_parameter(
 def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:
     """The structure of what is returned; its leaves become results."""
     check_defined(ctx, value, source.node)
+    value = some(ctx, value)
     if isinstance(value, Masked):
         value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
     if type(value) is int and not -(2**63) <= value < 2**63:
