@@ -63,7 +63,7 @@ def with_and_and_not(x):
             last = x[i] * 2
         elif last is not None and x[i] > last * 0.5:
             s += last * x[i]
-        elif not (last is None) and x[i] > 0:
+        elif not (last is None or x[i] <= 0):
             s += 100 * last
     return s if last is None else s + last
 

@@ -95,7 +95,7 @@ class Joiner:
             side = sides.index(some) if some is sides[0] else 1
             filled = self._filled(side, some, name)
         else:
-            filled = self.join(*sides, name)
+            filled = self.join(sides[0], sides[1], name)
         flags = [v.absent if type(v) is Maybe else make.lift(np.bool_(v is None)) for v in (x, y)]
         if isinstance(filled, Undefined):
             return filled

@@ -355,7 +355,7 @@ class Maybe:
     """None where `absent` is true, a number or an array, `value`, where it is false."""
 
     value: Value
-    absent: Atom
+    absent: Value
 
 
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
