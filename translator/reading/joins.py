@@ -91,14 +91,13 @@ class Joiner:
         some = next(v for v in sides if v is not None)
         if not (type(some) is Ref or _is_scalar(some)) or isinstance(some, bool):
             return self._either(x, y, "give both branches values of one type and shape")
-        if None in sides:
-            side = sides.index(some) if some is sides[0] else 1
-            filled = self._filled(side, some, name)
+        if any(v is None for v in sides):
+            filled: Value = self._filled(0 if some is sides[0] else 1, some, name)
         else:
             filled = self.join(sides[0], sides[1], name)
-        flags = [v.absent if type(v) is Maybe else make.lift(np.bool_(v is None)) for v in (x, y)]
         if isinstance(filled, Undefined):
             return filled
+        flags = [v.absent if type(v) is Maybe else make.lift(np.bool_(v is None)) for v in (x, y)]
         return Maybe(filled, self.slot(flags[0], flags[1], f"no_{name}"))
 
     def _filled(self, side: int, v: Value, name: str) -> Value:
