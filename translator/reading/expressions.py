@@ -28,7 +28,7 @@ from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
 from .layout import note_elementwise
-from .maybes import facts, follows, some
+from .maybes import Remembered, connected, negated, some
 from .values import (
     SHARED,
     Closure,
@@ -344,10 +344,7 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
             return not known
         ctx.at(node)
         opposite = marked(ctx, ctx.wrap(make.logical_not(ctx.b, known)))
-        if ctx.implied:
-            follows(ctx, opposite, True, facts(ctx, known, False))
-            follows(ctx, opposite, False, facts(ctx, known, True))
-        return opposite
+        return negated(ctx, known, opposite)
     python, op = _UNARY[type(kind)]
     operand = some(ctx, operand)
     if protocols.is_instance(operand):
@@ -542,17 +539,9 @@ def logic(ctx: Context, left: Value, rest: Callable[[], Value], conjunction: boo
     if isinstance(known, bool):
         return rest() if known is conjunction else left
     ctx.at(node)
-    last: list[Value] = []
-
-    def right() -> Value:
-        last.append(rest())
-        return last[-1]
-
+    right = Remembered(rest)
     sides = (right, lambda: left) if conjunction else (lambda: left, right)
-    found = branch_values(ctx, known, *sides, node)
-    if ctx.implied and last:
-        follows(ctx, found, conjunction, facts(ctx, known, conjunction) | facts(ctx, last[-1], conjunction))
-    return found
+    return connected(ctx, known, right, branch_values(ctx, known, *sides, node), conjunction)
 
 
 def if_exp(ctx: Context, node: ast.IfExp) -> Value:

@@ -49,6 +49,33 @@ def follows(ctx: Context, condition: Value, side: bool, found: Iterable[Fact]) -
         ctx.implied[condition, side] = certain
 
 
+def negated(ctx: Context, condition: Value, opposite: Value) -> Value:
+    """`opposite`, of which is noted what the condition tells."""
+    follows(ctx, opposite, True, facts(ctx, condition, False) if ctx.implied else ())
+    follows(ctx, opposite, False, facts(ctx, condition, True) if ctx.implied else ())
+    return opposite
+
+
+class Remembered:
+    """A reading of a value, which is remembered."""
+
+    def __init__(self, read: Callable[[], Value]) -> None:
+        self.read = read
+        self.value: Value = None
+
+    def __call__(self) -> Value:
+        self.value = self.read()
+        return self.value
+
+
+def connected(ctx: Context, left: Value, right: Remembered, whole: Value, conjunction: bool) -> Value:
+    """`whole`, of which is noted what both its operands tell where `and` is true, or `or` is false."""
+    if ctx.implied:
+        both = facts(ctx, left, conjunction) | facts(ctx, right.value, conjunction)
+        follows(ctx, whole, conjunction, both)
+    return whole
+
+
 _NOTHING: frozenset[Fact] = frozenset()
 
 
