@@ -540,8 +540,8 @@ def logic(ctx: Context, left: Value, rest: Callable[[], Value], conjunction: boo
         return rest() if known is conjunction else left
     ctx.at(node)
     right = Remembered(rest)
-    sides = (right, lambda: left) if conjunction else (lambda: left, right)
-    return connected(ctx, known, right, branch_values(ctx, known, *sides, node), conjunction)
+    then, orelse = (right, lambda: left) if conjunction else (lambda: left, right)
+    return connected(ctx, known, right, branch_values(ctx, known, then, orelse, node), conjunction)
 
 
 def if_exp(ctx: Context, node: ast.IfExp) -> Value:

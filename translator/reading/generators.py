@@ -20,6 +20,7 @@ from typing import Any
 from ..errors import CutError, Diagnostic
 from .aliases import memory_of
 from .context import Context
+from .growing import Pile
 from .indexing import index_array
 from .iteration import Getter, consumed, held, known_items
 from .liveness import Liveness, Names, reads
@@ -177,6 +178,8 @@ def next_of(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         return [parts[0]]
     if type(v) is Generator:
         return taken(ctx, v, node)
+    if type(v) is Pile:
+        return known_items(ctx, v, node)[:1]
     if type(v) is Iterated:
         return [consumed(ctx, v, node)]
     raise TypeError(f"'{class_name(v)}' object is not an iterator")
