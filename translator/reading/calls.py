@@ -119,7 +119,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value
-    if ctx.transforms and _is_of_numpy(f):
+    if ctx.transforms and _is_of_numpy(f) and not surface.takes_polynomials(f):
         args = [_as_array(ctx, a, node) for a in args]
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
