@@ -81,20 +81,16 @@ async def awaits(x):
     return await coroutine(x)
 
 
-def takes_objects(x):
-    return x[0] * 2
+def takes_strings(several):
+    return several[0] == "a"
 
 
-def takes_strings(x):
-    return x == "a"
+def takes_dates(several):
+    return several[0] + 1
 
 
-def takes_dates(x):
-    return x + 1
-
-
-def takes_records(x):
-    return x["a"] * 2
+def takes_records(several):
+    return several["table"]["a"] * 2
 
 
 def takes_recarray(x):
@@ -134,9 +130,9 @@ REFUSED = {
         Refused(asks_for_directory),
         Refused(compiles_text),
         Refused(awaits, finish=asyncio.run),
-        Refused(takes_strings, lambda: (np.array(["a", "b"]),)),
-        Refused(takes_dates, lambda: (np.array(["2020-01-01"], dtype="datetime64[D]"),)),
-        Refused(takes_records, _records),
+        Refused(takes_strings, lambda: ([np.array(["a", "b"])],)),
+        Refused(takes_dates, lambda: ((np.array(["2020-01-01"], dtype="datetime64[D]"), 1.0),)),
+        Refused(takes_records, lambda: ({"table": _records()[0]},)),
         Refused(takes_recarray, lambda: (_records()[0].view(np.recarray),)),
         Refused(takes_masked, lambda: (np.ma.masked_less(X, 0.0),)),
         Refused(takes_matrix, lambda: (np.matrix([[1.0, 2.0], [3.0, 4.0]]),)),

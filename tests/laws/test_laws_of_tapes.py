@@ -230,6 +230,29 @@ def test_lists_of_several_loops_have_windows_of_their_own():
     np.testing.assert_allclose(second(2.0), numeric(gradient, 2.0, 1e-6), rtol=1e-6)
 
 
+@pytest.mark.parametrize("window", [1024, 3])
+def test_a_loop_may_store_at_the_places_of_a_list_and_read_none(window, monkeypatch):
+    """Its backward loop keeps its own cotangent for the second derivative, which the entries do not decide."""
+
+    def taken_off_again(x):
+        kept = []
+        y = x
+        while y < 40.0:
+            kept.append(y)
+            y = y * 1.5 + 0.1
+        s = 0.0
+        while kept:
+            s = s * 0.7 + kept.pop() ** 2
+        return s
+
+    monkeypatch.setattr(trips, "WINDOW", window)
+    second = untraced.grad(untraced.grad(taken_off_again))
+    h = 1e-3  # of a polynomial of degree 2
+    numeric = (taken_off_again(2.3 + h) - 2 * taken_off_again(2.3) + taken_off_again(2.3 - h)) / h**2
+    np.testing.assert_allclose(second(2.3), numeric, rtol=1e-6)
+    np.testing.assert_allclose(untraced.accelerate(second)(2.3), numeric, rtol=1e-6)
+
+
 def test_arrays_on_a_list_stay_what_they_are():
     assert "y_tape.append(y.copy())" in untraced.grad(changed_after_it_is_kept).source(X)
 

@@ -95,6 +95,14 @@ def _bound_in_the_statement(steps, x):
     return total
 
 
+def _read_by_a_lambda(steps, x):
+    from_first = lambda v: v - x[0]  # noqa: E731
+    y = np.cos(x) + np.sin(x)
+    x = y * 2.0
+    print(steps)
+    return from_first(from_first(np.sum(y))) * steps
+
+
 def _bound_in_a_comprehension(steps, x):
     last = 0.5
     print(steps)
@@ -107,7 +115,8 @@ def _bound_in_a_comprehension(steps, x):
     "fun",
     [
         *(_loops_and_a_comprehension_of_one_name, _an_inner_function_of_one_name, _reads_under_a_branch),
-        *(_bound_by_another_loop, _returned_before, _bound_in_the_statement, _bound_in_a_comprehension),
+        *(_bound_by_another_loop, _returned_before, _bound_in_the_statement),
+        *(_bound_in_a_comprehension, _read_by_a_lambda),
     ],
 )
 def test_loops_that_do_not_run_at_the_second_call(fun: Any) -> None:

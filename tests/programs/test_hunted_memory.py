@@ -190,5 +190,40 @@ def test_records_are_left_to_cpython(target: str) -> None:
     made, doubled = accelerate(f, target=target)(np.ones(3))
     assert made.dtype == np.dtype([("a", "i2"), ("b", "f4")]) and made.shape == (3,)
     np.testing.assert_array_equal(doubled, [2.0, 2.0, 2.0])
+
+
+def _fills_records(table, x):
+    y = np.sin(x) * 2.0 + 1.0
+    table["a"] += 1
+    for i, row in enumerate(table):
+        y[i] += row["b"]
+    return y, table[table["a"] > 1], np.cos(y).mean(), isinstance(table, np.ndarray)
+
+
+def _orders_names(names, x):
+    order = np.argsort(names)
+    z = np.exp(x) + 1.0
+    return names[order], z[order] * 2.0, x[names == "a"], len(names), names
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize(
+    ("f", "array"),
+    [
+        (_fills_records, np.array([(1, 2.5), (0, 4.5), (3, 0.5)], [("a", "i2"), ("b", "f4")])),
+        (_orders_names, np.array(["b", "a", "cc"])),
+        (_orders_names, np.array(["b", "a", "cc"], object)),
+        (_orders_names, np.array(["2020-03-01", "2020-01-01", "2019-05-05"], "datetime64[D]")),
+    ],
+    ids=["records", "strings", "objects", "dates"],
+)
+def test_arguments_of_no_numbers_are_left_to_cpython(f: Any, array: Any, target: str) -> None:
+    fast = accelerate(f, target=target)
+    mine, others = array.copy(), array.copy()
+    for _ in range(2):
+        for found, expected in zip(fast(others, np.arange(3.0)), f(mine, np.arange(3.0)), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert getattr(found, "dtype", None) == getattr(expected, "dtype", None)
+        np.testing.assert_array_equal(others, mine)
     with pytest.raises(DTypeError, match="cannot be an argument"):
-        accelerate(f, target=target)(made)
+        accelerate(lambda several: several[0] * 2, target=target)([array])

@@ -187,7 +187,7 @@ def test_options() -> None:
     with pytest.raises(UnsupportedError):
         accelerate(in_place)(X.copy())
     with pytest.raises(DTypeError, match="as x is here"):
-        accelerate(in_place)(np.array([None]))
+        accelerate(in_place)([np.array([None])])
 
 
 def test_arrays_keep_their_methods_where_cpython_runs_the_function() -> None:

@@ -168,6 +168,7 @@ class _Cutter:
         self.locals: Names = bound - shared
         self.shared = shared
         self.captured = captured(function)
+        self.rebound = self.captured & frozenset(_bound_again(function, self.parameters))
         self.wrapper = self._free("call") if cuts.calls else None
         self.result = self._free("result")
         self.locals |= {self.result}
@@ -282,6 +283,8 @@ class _Cutter:
             return True
         if not self.captured.isdisjoint(stores(s)):  # an inner function that the region calls would not see it
             return True
+        if any(isinstance(n, ast.Lambda) and not self.rebound.isdisjoint(reads(n)) for n in ast.walk(s)):
+            return True  # made in a region, it would not see what the driver binds to the name later
         if isinstance(s, _COMPOUND):
             if isinstance(s, ast.With) and not may_be_read(s):
                 return True
@@ -401,6 +404,16 @@ class _Cutter:
     def _first_parameter(self) -> tuple[str, ...]:
         spec = self.function.args
         return tuple(a.arg for a in (*spec.posonlyargs, *spec.args)[:1])
+
+
+def _bound_again(function: ast.FunctionDef, parameters: Iterable[str]) -> Iterator[str]:
+    """The names that statements of the function bind to something else than before, perhaps in another turn."""
+    bound = set(parameters)
+    for s in function.body:
+        turns = any(isinstance(n, ast.For | ast.While) for n in own_nodes([s]))
+        names = binds(s)
+        yield from names if turns or isinstance(s, _COMPOUND) else names & bound
+        bound |= names
 
 
 def _bound_on_the_way(run: list[ast.stmt]) -> Names:

@@ -445,7 +445,7 @@ def _counts(
     size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[int, ...]:
     """How many places a window has along each axis."""
-    axes = zip(size, window, strides, dilation, strict=True)
+    axes = tuple(zip(size, window, strides, dilation, strict=True))
     return tuple(max((n - ((k - 1) * d + 1)) // s + 1, 0) for n, k, s, d in axes)
 
 
@@ -453,7 +453,7 @@ def _seen(
     tap: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[slice, ...]:
     """What one tap of the window sees at all places."""
-    axes = zip(tap, sizes, strides, dilation, strict=True)
+    axes = tuple(zip(tap, sizes, strides, dilation, strict=True))
     return tuple(slice(t * d, t * d + max(n - 1, 0) * s + (1 if n else 0), s) for t, n, s, d in axes)
 
 

@@ -72,11 +72,15 @@ def tapes(function: Function) -> Function:
 
 def _without_lists(block: Block) -> Block:
     statements = [_inside(s) for s in block.statements]
-    makers = [s for s in block.statements if isinstance(s, For | While) and any(t.aval == TAPE_AVAL for t in s.targets)]
+    makers = [s for s in block.statements if isinstance(s, For | While) and _makes_lists(s)]
     if makers:
         size = min(window_of(s.body) for s in makers)  # one for all loops over the lists that one block makes
         return _Lowering(statements, size).block(block)
     return replace(block, statements=tuple(statements))
+
+
+def _makes_lists(s: For | While) -> bool:
+    return any(t.aval == TAPE_AVAL for t in s.targets)
 
 
 def _inside(s: Statement) -> Statement:
@@ -147,6 +151,7 @@ class _Lowering:
         self.b = Builder()
         self.loops: list[_Loop] = []
         self.makers: dict[Var, _Loop] = {}
+        self.lengths: dict[Atom, _Extent] = {}
         self.zeros: set[Var] = set()
         self.found: Substitution = {}
 
@@ -163,10 +168,13 @@ class _Lowering:
             case Apply(op=ops.ZERO_TAPE):
                 self.zeros.add(s.targets[0])
             case Apply(op=ops.LENGTH, args=(Var() as t,)) if t in self.makers:
-                self.found[s.targets[0]] = self.makers[t].extent.trips
+                self.lengths[s.targets[0]] = extent = self.makers[t].extent
+                self.found[s.targets[0]] = extent.trips
             case For() if any(v in self.makers for v in free_variables(s.body)):
                 self._over(s)
-            case For() | While() if any(t.aval == TAPE_AVAL for t in s.targets):
+            case For() if _makes_lists(s) and s.range.stop in self.lengths:  # it reads none
+                self._over(s)
+            case For() | While() if _makes_lists(s):
                 self._making(s)
             case _:
                 self.b.append(s)
@@ -193,7 +201,11 @@ class _Lowering:
         loop = _Loop(quiet, plain.inits, entries, _Extent(trips, self.size, Var("span", INDEX)))
         turns = self._keeping_last(loop, turns)
         loop.last = turns.targets[len(plain.targets) :]
-        self.b.append(as_while(plain, turns, trips) if isinstance(plain, While) else turns)
+        if isinstance(plain, While):
+            assert isinstance(trips, Var)
+            self.b.append(as_while(plain, turns, trips))
+        else:
+            self.b.append(turns)
         windows = make.add(self.b, make.floor_divide(self.b, trips, const(self.size**2)), const(1))
         span = make.multiply(self.b, const(self.size), windows)
         loop.extent = replace(loop.extent, span=named(self.b, span, "span"))
@@ -285,7 +297,8 @@ class _Lowering:
             entries[s.targets[slot_of]] = value
         plain = _without(replace(s, body=replace(s.body, statements=tuple(statements))), slots)
         assert isinstance(plain, For)
-        extent = next(self.makers[v].extent for v in free_variables(plain.body) if v in self.makers)
+        read = next((self.makers[v].extent for v in free_variables(plain.body) if v in self.makers), None)
+        extent = read or self.lengths[s.range.stop]
         return _Loop(plain.body, plain.inits, entries, extent, s.range.reverse), plain.targets
 
     def _entry_of(self, a: Atom) -> Aval:

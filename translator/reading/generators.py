@@ -24,7 +24,7 @@ from .liveness import Liveness, Names, reads
 from .nodes import nodes_of
 from .reach import containers_of, objects_of
 from .source import FunctionNode
-from .values import SHARED, YIELDS, Cell, Closure, Frame, Generator, Mirror, Ref, Value, is_object
+from .values import SHARED, YIELDS, Cell, Closure, Frame, Generator, Iterated, Mirror, Ref, Value, is_object
 
 Seen = Iterable[tuple[Frame, str]]
 _NONE: Names = frozenset()
@@ -40,8 +40,9 @@ class Pieces:
         self.mark, self.births = len(ctx.journal), ctx.births
 
     def check(self, what: str) -> None:
-        """Nothing has been written that others see."""
-        written = [target for target, _, _ in self.ctx.journal[self.mark :]]
+        """Nothing has been written that others see. An iterator that is used up is none: it gives nobody more."""
+        journal = self.ctx.journal[self.mark :]
+        written = [x for x, name, _ in journal if name != "used" or type(x) not in (Generator, Iterated)]
         others = {id(target) for target in written if not isinstance(target, Cell)}
         if others:
             others &= {*self.ctx.callers.containers, *map(id, containers_of(self.around, self.around.env))}

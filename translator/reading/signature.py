@@ -184,7 +184,7 @@ def aval_of(x: Any) -> Aval | None:
     """
     cls = type(x)
     if cls is np.ndarray or isinstance(x, np.generic):
-        if x.dtype.kind not in "biufc" and not _extended_float(x.dtype):
+        if not _holds_numbers(x.dtype):
             if x.dtype == FLOAT0:
                 return None
             raise DTypeError.refusing(
@@ -203,6 +203,11 @@ def aval_of(x: Any) -> Aval | None:
         return _subclass(x)
     aval = getattr(x, "aval", None) if hasattr(cls, "aval") else None
     return aval if isinstance(aval, Aval) else None
+
+
+def _holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this dtype are in the language."""
+    return dtype.kind in "biufc" or _extended_float(dtype)
 
 
 def _extended_float(dtype: np.dtype[Any]) -> bool:
@@ -272,11 +277,14 @@ LONGEST_NAME = 64
 def unopened(x: Any) -> Any:
     """The argument itself; what stands for it where it is a list, tuple or dict of more than `MOST_NUMBERS` numbers (or
     strings), of lists of them, and of nothing else. Read one by one, as parameters each, numbers take seconds to
-    compile; CPython has them at once. Nor is a program made for each text or each bytes that are data.
+    compile; CPython has them at once. Nor is a program made for each text or each bytes that are data. What is done
+    with arrays of strings, dates, records or objects CPython does.
     """
     cls = type(x)
     if cls is bytes or cls is str or cls is bytearray:
         return Opaque(cls) if len(x) > (LONGEST_NAME if cls is str else MOST_NUMBERS) else x
+    if cls is np.ndarray:
+        return x if _holds_numbers(x.dtype) or x.dtype == FLOAT0 else Opaque(cls)
     if (cls is not list and cls is not tuple and cls is not dict) or not x:
         return x
     return Opaque(cls) if (_numbers_in(x, _DEEPEST) or 0) > MOST_NUMBERS else x
