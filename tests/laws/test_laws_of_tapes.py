@@ -253,6 +253,43 @@ def test_a_loop_may_store_at_the_places_of_a_list_and_read_none(window, monkeypa
     np.testing.assert_allclose(untraced.accelerate(second)(2.3), numeric, rtol=1e-6)
 
 
+def _cubes(a, i):
+    return a * a * a * (1 + i)
+
+
+def _upwards(x, m):
+    a, s = x, 0.0
+    for i in range(2, int(m[0]), 3):
+        s, a = s + _cubes(a, i), a * 0.5
+    return s
+
+
+def _downwards(x, m):
+    a, s = x, 0.0
+    for i in range(int(m[0]), -1, -2):
+        s, a = s + _cubes(a, i), a * 0.5
+    return s
+
+
+def _while(x, m):
+    a, s, i = x, 0.0, 0
+    while i < m[0] * 1.5:
+        s, a, i = s + _cubes(a, i), a * 0.5, i + 1
+    return s
+
+
+@pytest.mark.parametrize("fun", [_upwards, _downwards, _while])
+def test_a_loop_that_needs_nothing_of_its_own_goes_over_the_places_of_its_list(fun):
+    """a = 0.5 a keeps nothing: its backward loop reads, and then makes, entries of lists that others make."""
+    m, derivative, x = np.array([11]), fun, 1.3
+    for want in (3 * x**2, 6 * x, 6.0):
+        derivative = untraced.grad(derivative)
+        want *= fun(1.0, m)
+        np.testing.assert_allclose(untraced.accelerate(derivative)(x, m), want, rtol=1e-12)
+        batched = untraced.accelerate(untraced.vmap(derivative, in_axes=(0, None)), target="numpy")
+        np.testing.assert_allclose(batched(np.array([x]), m), [want], rtol=1e-12)
+
+
 def test_arrays_on_a_list_stay_what_they_are():
     assert "y_tape.append(y.copy())" in untraced.grad(changed_after_it_is_kept).source(X)
 

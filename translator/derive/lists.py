@@ -134,16 +134,6 @@ def places_of(b: Builder, r: Range, length: Atom, index: Var, place: Var) -> tup
     return tuple(inner.statements)
 
 
-def place_of(b: Builder, r: Range, index: Var) -> Atom:
-    """How many trips came before the one with this index."""
-    first = r.start
-    if r.reverse:
-        steps = make.floor_divide(b, make.subtract(b, make.subtract(b, r.stop, r.start), const(1)), r.step)
-        first = make.add(b, r.start, make.multiply(b, steps, r.step))
-    passed = make.subtract(b, first, index) if r.reverse else make.subtract(b, index, first)
-    return passed if is_number(r.step, 1) else make.floor_divide(b, passed, r.step)
-
-
 # ---- rules ---------------------------------------------------------------------------------------
 
 

@@ -42,9 +42,9 @@ from ..ops.core import (
     ItemAttrs,
 )
 from ..records import dataclass
-from ..rewrite import Substitution, copy_block, prune, substituted, without_raises
+from ..rewrite import Substitution, copy_block, prune, without_raises
 from .cotangents import adjoint_hint, materialise, named, strong, zeros
-from .lists import goes_over, is_list, kept_by, made_again, on_lists, place_of, places_of, zero_list
+from .lists import goes_over, is_list, kept_by, made_again, on_lists, places_of, zero_list
 from .passage import passes_through
 from .segments import Cut, cut
 from .settled import Nest, least
@@ -202,12 +202,8 @@ def _tapes(
     pairs = [] if anew else carried_pairs(s)
     p = least(part.nest, forward, lambda f: plan(needed_of(back, defined), s.body.params, f, (index,), pairs))
     trips = part.trips.most(s) if p.saved else 0
-    if trips is None:
+    if trips is None or part.place in free_variables(back):
         return _on_lists(s, forward, back, p, part, adj)
-    if part.place in free_variables(back):
-        b = Builder(s.span)
-        where = place_of(b, s.range, index)
-        back = substituted(Block(back.params, (*b.statements, *back.statements), back.results), {part.place: where})
     if not p.saved:
         back = Block(back.params, (*p.recomputed, *back.statements), back.results)
         return _Tapes([s], back, turn, (), {}, False)
@@ -240,7 +236,9 @@ def _tapes(
 
 
 def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, part: Adjoints, adj: Adjoints) -> _Tapes:
-    """The tapes of a loop whose number of trips only the run can tell: lists, those among them that it makes anyway."""
+    """The tapes of a loop whose number of trips only the run can tell: lists, those among them that it makes anyway.
+    The backward loop goes over the places of their entries, so that of lists, too, it needs one entry in each trip.
+    """
     index, place = s.body.params[0], cast(Var, part.place)
     known = goes_over(s.range, adj.makers)
     there = kept_by(s, forward)
@@ -254,7 +252,7 @@ def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, part: 
     if known:
         turn = Var(index.hint, index.aval)
     else:
-        length = adj.b.apply(ops.LENGTH, next(iter(lists.values())))
+        length = adj.b.apply(ops.LENGTH, next(v for v in (*lists.values(), *s.targets) if is_list(v)))
         if index in free_variables(back):
             entries[index] = at = Var(index.hint, index.aval)
             inner.statements += places_of(adj.b, s.range, length, at, place)
