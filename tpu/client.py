@@ -340,6 +340,7 @@ class Executable(Loaded):
         if self.checks:
             raise_failed(self.checks, int(value(results[-1])))
         outputs = [release(r) for r in results[: self._count]]
+        self._platform.jaxlib.collect_garbage()  # jaxlib lets go of arguments at its next call
         for block in staged:  # the results are there, so the arguments have been read
             _staging.give(block)
         return outputs

@@ -120,25 +120,17 @@ def emit_for(e: Emitter, s: For) -> None:
     start, step, trips = _plan(e, s.range)
     if e.flag is not None and not isinstance(trips, int):  # it may be what a `raise` refused
         trips = w.select(_all_is_well(w, e.flag), trips, w.integer(0))
-    inits = [e.result(a, p) for a, p in zip(s.inits, s.body.params[1:], strict=True)]
+    inits = [w.integer(0), *(e.result(a, p) for a, p in zip(s.inits, s.body.params[1:], strict=True))]
     if flagged:
         inits.append(e.flag_value())
-    counter = Value(w.fresh("k"), (), I64)
-    carried = [Value(w.fresh(p.hint), p.aval.shape, p.aval.dtype) for p in s.body.params[1:]]
-    if flagged:
-        carried.append(Value(w.fresh("flag"), (), I64))
-    zero = w.integer(0)
-    results = w.several("loop", [((), I64), *((v.shape, v.dtype) for v in carried)])
-    _open_while(w, results, [counter, *carried], [zero, *inits])
-    with w.region():
-        limit = w.integer(trips) if isinstance(trips, int) else trips
-        go = w.compare("LT", counter, limit)
-        if flagged and may_raise(s):
-            go = w.both(go, _all_is_well(w, carried[-1]))
-        _return(w, [go])
-    w.line("} do {")
-    with w.region():
-        poll(e)
+    hints = ["k"] + [p.hint for p in s.body.params[1:]] + ["flag"] * flagged
+
+    def go(values: Sequence[Value], end: Number = trips) -> Value:
+        further = w.compare("LT", values[0], _value(w, end))
+        return w.both(further, _all_is_well(w, values[-1])) if flagged and may_raise(s) else further
+
+    def turn(values: Sequence[Value]) -> list[Value]:
+        counter, *carried = values
         e.bind(s.body.params[0], _loop_index(w, counter, start, step, trips, s.range.reverse))
         for p, v in zip(s.body.params[1:], carried, strict=False):
             e.bind(p, v)
@@ -148,8 +140,13 @@ def emit_for(e: Emitter, s: For) -> None:
         after = [e.result(r, p) for r, p in zip(s.body.results, s.body.params[1:], strict=True)]
         if flagged:
             after.append(_known_flag(e, together))
-        _return(w, [w.add(counter, w.integer(1)), *after])
-    w.line("}")
+        return [w.add(counter, w.integer(1)), *after]
+
+    def several(values: Sequence[Value]) -> list[Value]:
+        end = w.op("minimum", w.add(values[0], w.integer(TURNS)), _value(w, trips))
+        return write_while(w, hints, values, lambda inner: go(inner, end), turn)
+
+    results = _listening_loop(e, s, hints, inits, go, turn, several)
     bind_results(e, s.targets, results[1:], flagged)
 
 
@@ -185,36 +182,28 @@ def write_while(
     return results
 
 
-def _listening_while(
+Turn = Callable[[Sequence[Value]], Sequence[Value]]
+
+
+def _listening_loop(
     e: Emitter,
-    s: While,
+    s: For | While,
     hints: Sequence[str],
     inits: Sequence[Value],
     go: Callable[[Sequence[Value]], Value],
-    turn: Callable[[Sequence[Value]], Sequence[Value]],
+    turn: Turn,
+    several: Turn,
 ) -> list[Value]:
-    """A `while` that Ctrl-C can end, if it stands where signals are listened to."""
-    w = e.writer
-    if e.begun is None:
-        return write_while(w, hints, inits, go, turn)
+    """A loop that Ctrl-C can end, if it stands where signals are listened to. `several` writes up to TURNS turns."""
 
     def polled(values: Sequence[Value]) -> Sequence[Value]:
         poll(e)
-        return turn(values)
-
-    def several(values: Sequence[Value]) -> Sequence[Value]:
-        poll(e)
+        if not is_function(s):
+            return turn(values)
         with quiet(e):
-            *after, _ = write_while(
-                w,
-                [*hints, "turns"],
-                [*values, w.integer(0)],
-                lambda inner: w.both(go(inner[:-1]), w.compare("LT", inner[-1], w.integer(TURNS))),
-                lambda inner: [*turn(inner[:-1]), w.add(inner[-1], w.integer(1))],
-            )
-        return after
+            return several(values)
 
-    return write_while(w, hints, inits, go, several if is_function(s) else polled)
+    return write_while(e.writer, hints, inits, go, turn if e.begun is None else polled)
 
 
 def _open_while(w: Writer, results: Sequence[Value], params: Sequence[Value], inits: Sequence[Value]) -> None:
@@ -316,7 +305,17 @@ def emit_while(e: Emitter, s: While) -> None:
             after.append(_known_flag(e, together))
         return after
 
-    results = _listening_while(e, s, hints, inits, go, turn)
+    def several(values: Sequence[Value]) -> list[Value]:
+        *after, _ = write_while(
+            w,
+            [*hints, "turns"],
+            [*values, w.integer(0)],
+            lambda inner: w.both(go(inner[:-1]), w.compare("LT", inner[-1], w.integer(TURNS))),
+            lambda inner: [*turn(inner[:-1]), w.add(inner[-1], w.integer(1))],
+        )
+        return after
+
+    results = _listening_loop(e, s, hints, inits, go, turn, several)
     bind_results(e, s.targets, [*results[:count], *results[-1:]] if flagged else results, flagged)
 
 

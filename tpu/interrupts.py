@@ -5,8 +5,8 @@
                                    custom_call @untraced_listened(%err)
 
 A loop on little memory, of which XLA makes one function if there are no calls in it, asks once in TURNS turns, from a
-loop around it. Loops of a known number of turns listen where each turn is long. None does without a C++ compiler, nor
-on several devices, which might wait for one that has given up.
+loop around it. Loops of a known number of turns listen where that many may take long. None does without a C++ compiler,
+nor on several devices, which might wait for one that has given up.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .emit import Emitter
 
 TURNS = 1 << 12
+LONG_FUNCTION = 1 << 14
+"""Turns of a loop of which XLA makes one function from which on it listens: some 0.1 s where arrays are largest."""
 
 _HANDLERS = {
     "listen": """
@@ -96,7 +98,7 @@ def _may_listen(e: Emitter) -> bool:
 
 def _is_long(s: For) -> bool:
     turns = s.range.static()
-    return (turns is None or len(turns) >= LONG) and not is_function(s)
+    return turns is None or len(turns) >= (LONG_FUNCTION if is_function(s) else LONG)
 
 
 def is_function(s: For | While) -> bool:

@@ -19,7 +19,9 @@ _MAY_RAISE = frozenset({ops.DIVIDE, ops.FLOOR_DIVIDE, ops.REMAINDER, ops.POWER, 
 def runs_always(statements: Sequence[Statement]) -> bool:
     """Whether the statements behind the second operand may as well run where the first decides."""
     return len(statements) <= MOST and all(
-        isinstance(s, Apply) and isinstance(s.op, Elementwise) and s.op not in _MAY_RAISE and not t.aval.shape
+        isinstance(s, Apply)
+        and isinstance(s.op, Elementwise)
+        and s.op not in _MAY_RAISE
+        and not any(t.aval.shape for t in s.targets)
         for s in statements
-        for t in s.targets
     )

@@ -380,6 +380,8 @@ class TargetEntry(Entry):
         first = None if first == "device" and stages is not translation.stages else first
         self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, first=first)
         self.assemble = assembler(f.out)
+        self.result = f.out.children[0] if translation.beside else f.out  # the tree of what the user gets
+        self.assemble_result = assembler(self.result)
         self._accelerated = accelerated
         self.leaf_count = f.out.leaf_count
         results = [r.aval for r in translation.source.body.results[: self.leaf_count]]
@@ -389,7 +391,6 @@ class TargetEntry(Entry):
         # whether a call with Arrays alone can skip all but the guards
         unseen = not (self.values or self.captures or self.mutated or self.layouts)
         self.direct = straight and unseen and not translation.changes
-        self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
 
     @functools.cached_property
     def full(self) -> Program:
@@ -413,7 +414,8 @@ class TargetEntry(Entry):
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
         """Run for arguments that are all Arrays of this device, in the order of the parameters."""
-        return self._wrapped(self.full.on_device(self._kept([a._data for a in args])))
+        outs = self.full.on_device(self._kept([a._data for a in args]))
+        return self.assemble_result(self._arrays(outs))
 
     def _kept(self, data: list[Any]) -> list[Any]:
         """Copies for what the program would take the memory of, where that is not the caller's to give."""
@@ -421,8 +423,8 @@ class TargetEntry(Entry):
             return data
         return [self.device.put(self.device.get(x)) if i in self.donated else x for i, x in enumerate(data)]
 
-    def _wrapped(self, outs: Sequence[Any]) -> Any:
-        return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
+    def _arrays(self, outs: Sequence[Any]) -> list[Array]:
+        return [Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)]
 
     def run(self, leaves: Sequence[Any]) -> Any:
         values = self.given(leaves)
@@ -445,7 +447,7 @@ class TargetEntry(Entry):
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
                 if final is not arguments[i]:  # native loops may have worked in it
                     arguments[i][...] = final
-        if self.one:
+        if self.function.out.kind is Kind.LEAF:
             return self.finish[0](outs[0])
         return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])
 
@@ -462,7 +464,7 @@ class TargetEntry(Entry):
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):
                 arguments[i][...] = self.device.get(final)
-        return self._wrapped(outs)
+        return self.assemble(self._arrays(outs))
 
     def _check_donated(self, values: Sequence[Any]) -> None:
         for i in self.donated:

@@ -128,3 +128,12 @@ def test_a_count_that_was_gone_through_goes_on_behind_it() -> None:
     with pytest.raises(CutError, match="consumed again"):
         grad(numbered)(X)
     assert accelerate(numbered)(X) == numbered(X)
+
+
+def test_the_first_that_the_data_keep_is_refused() -> None:
+    def first_large(x):
+        return next(v for v in x if v > 2.0) ** 2
+
+    with pytest.raises(CutError, match="depends on the data"):
+        grad(first_large)(X)
+    assert accelerate(first_large)(X) == first_large(X)

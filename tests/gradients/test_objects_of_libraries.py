@@ -87,6 +87,15 @@ def divided_series(x):
     return quotient(0.3) * rest(0.2) + np.sum(P.polymul(x, x) ** 2) + np.sum(P.polypow(x, 3))
 
 
+def by_their_classes(x):
+    q, p = collections.deque([x[0], x[1]]), np.poly1d(x)
+    scale = 1.0 if isinstance(q, collections.deque) and type(q) is collections.deque else 100.0
+    parts = [np.polyder(p), np.polyint(p), np.polyadd(p, 1.0), np.polysub(p, x[:2]), np.polymul(p, p)]
+    parts += np.polydiv(p, np.poly1d([x[0], 2.0]))
+    scale += sum(10.0 for v in parts if type(v) is not np.poly1d or isinstance(v, np.ndarray))
+    return scale * (q[0] * q[1] + sum(v(0.5) for v in parts) + np.polyval(p, np.poly1d([1.0, x[0]]))(0.3))
+
+
 def of_zeros_at_the_end(x):
     """Their slopes are those of the other coefficients: NumPy leaves them out."""
     p = Polynomial(x * np.array([1.0, 1.0, 1.0, 0.0]))
@@ -104,6 +113,7 @@ OBJECTS: list[Callable[[Any], Any]] = [
     other_series,
     fitted_series,
     divided_series,
+    by_their_classes,
     of_zeros_at_the_end,
 ]
 

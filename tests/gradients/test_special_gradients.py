@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "modified Bessel functions": (lambda v, x: sp.iv(v, x) + sp.ive(2, -x) + sp.kve(1.5, x), (POSITIVE, ABOVE_ONE)),
     "expm": (lambda a: scipy.linalg.expm(3.0 * a), (R.normal(size=(3, 3)),)),
     "polyfit": (lambda x, y: np.polyfit(x, y, 2), (X, POSITIVE)),
+    "real_if_close": (lambda x: np.real_if_close(np.fft.ifft(np.fft.fft(x) ** 2)), (X,)),
     "einsum": (lambda a: np.einsum("ii,ij->j", a, a), (R.normal(size=(3, 3)),)),
     "svd of hermitian": (lambda a: np.linalg.svd(a + a.T, hermitian=True)[1], (R.normal(size=(3, 3)),)),
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from comparing import TARGETS
 
-from untraced import accelerate, device_put
+from untraced import Array, accelerate, device_put, tree
 
 OUTSIDE = np.arange(6.0).reshape(2, 3)
 Pair = collections.namedtuple("Pair", "a b")
@@ -22,6 +22,16 @@ Program = tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]
 class Record:
     a: Any
     b: Any
+
+
+class Box:
+    """A node of a class that is registered."""
+
+    def __init__(self, *of: Any) -> None:
+        self.of = of
+
+
+tree.register_pytree_node(Box, lambda box: (box.of, None), lambda _, of: Box(*of))
 
 
 def square() -> np.ndarray[Any, Any]:
@@ -56,6 +66,11 @@ def rearranged(x):
 
 def in_containers(d):
     return Pair(d["x"], d["x"][1:]), Record(d["y"][0].T, d["x"] * 2.0), {"y": d["y"][0], "z": [d["y"][0][0]]}
+
+
+def in_registered_ones(box):
+    x, y = box.of
+    return box, Box(y, x[1:], [Box(x * 2.0)]), {"x": x}
 
 
 def of_several(*xs):
@@ -128,18 +143,22 @@ PROGRAMS: list[Program] = [
     (by_number, lambda: (square(), 1, -1)),
     (by_number, lambda: (square(), np.int32(0), 2)),
     (in_containers, lambda: ({"x": np.ones(3), "y": [square()]},)),
+    (in_registered_ones, lambda: (Box(square(), np.ones(3)),)),
     (of_several, lambda: (square(), np.ones(3))),
     (written, lambda: (square(), np.zeros((3, 3)))),
     *((chosen, lambda k=k: (k * square(), square())) for k in (30.0, 1.0, -1.0)),
     *((chosen_and_written, lambda c=c: (square(), square(), c)) for c in (np.bool_(True), 0, 2.5, False)),
     *((chosen_place, lambda k=k: (k * square(), 1)) for k in (1.0, -1.0)),
 ]
+WRITING = (written, chosen_and_written)
 
 
 def leaves(v: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The arrays and numbers in a value, and where they are."""
     if isinstance(v, Record):
         v = (v.a, v.b)
+    if isinstance(v, Box):
+        v = v.of
     if isinstance(v, dict | list | tuple):
         for key, x in v.items() if isinstance(v, dict) else enumerate(v):
             yield from leaves(x, f"{path}[{key!r}]")
@@ -206,3 +225,17 @@ def test_nothing_is_computed_for_views_but_for_arrays_of_devices() -> None:
     for y, expected in zip(fast(device_put(x)), turned(x), strict=True):
         assert not np.shares_memory(np.asarray(y), x)
         np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p[0] not in WRITING], ids=lambda p: p[0].__name__)
+def test_every_call_with_arrays_of_a_device_gives_the_values_alone(program: Program) -> None:
+    function, given = program
+    arrays = tree.map(lambda x: device_put(x) if isinstance(x, np.ndarray) else x, given())
+    fast = accelerate(function, target="cpu")
+    expected = function(*given())
+    for _ in range(3):
+        found = fast(*arrays)
+        assert type(found) is (type(expected) if not isinstance(expected, np.ndarray) else Array)
+        for (path, x), (where, y) in zip(leaves(found), leaves(expected), strict=True):
+            assert path == where
+            np.testing.assert_array_equal(x, y)

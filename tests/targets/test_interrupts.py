@@ -39,6 +39,16 @@ def steps(x):
         x = np.sin(x) * 0.5
     return x
 
+def little(x, n):                               # one function of XLA's, in some turns
+    for _ in range(n):
+        x = np.sin(x) * 1.1
+    return x
+
+def by_numpy(x):                                # with calls of NumPy
+    for _ in range(10**9):
+        x = np.cumsum(x) * 1e-3
+    return x
+
 def nest(x):                                    # C++
     s = 0.0
     for i in range(10**6):
@@ -46,9 +56,9 @@ def nest(x):                                    # C++
             s = s * 0.5 + x[(i * j) % 3]
     return s
 
-def interrupted(f, x):
+def interrupted(f, *args):
     g = accelerate(f, target="cpu")
-    g.inspect(x)
+    g.inspect(*args)
     over = threading.Event()
 
     def press():                                # again, if the first comes before the loop listens
@@ -59,17 +69,18 @@ def interrupted(f, x):
 
     threading.Thread(target=press).start()
     try:
-        result = g(x)
+        result = g(*args)
         print(f.__name__, type(getattr(result, "block_until_ready", lambda: result)()))
     except BaseException as error:
         return type(error).__name__ + (": SIGINT" if "SIGINT" in str(error) else "")
     finally:
         over.set()
 
-few, many = np.ones(3), np.ones(100_000)
-for f, x in ((counted, few), (whole_arrays, many), (steps, many), (nest, few)):
+few, some, many = np.ones(3), np.ones(10_000), np.ones(100_000)
+given = (counted, few), (whole_arrays, many), (steps, many), (little, some, 10**9), (by_numpy, some), (nest, few)
+for f, x, *rest in given:
     for argument in (x, device_put(x)):
-        print(f.__name__, interrupted(f, argument))
+        print(f.__name__, interrupted(f, argument, *rest))
 
 def halvings(x):
     n = 0
@@ -117,7 +128,7 @@ def test_loops_that_never_end(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240)
-    names = ("counted", "whole_arrays", "steps", "nest")
+    names = ("counted", "whole_arrays", "steps", "little", "by_numpy", "nest")
     assert done.stdout.splitlines() == [
         *(f"{name} KeyboardInterrupt" for name in names for _ in range(2)),
         "[10, 10]",

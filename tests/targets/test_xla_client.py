@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -536,3 +537,16 @@ def test_programs_are_forgotten() -> None:
     del executable
     gc.collect()
     assert sys.getrefcount(loaded) == 2, "the name, and the argument of the question"
+
+
+@pytest.mark.parametrize("behind", range(0, 64, 16))
+def test_arguments_are_let_go_of_when_a_call_is_over(behind: int) -> None:
+    memory = np.ones(100_100)
+    first = (behind - memory.__array_interface__["data"][0]) % client.ALIGNMENT // memory.itemsize
+    x = memory[first : first + 100_000]
+    assert x.__array_interface__["data"][0] % client.ALIGNMENT == behind
+    fast = accelerate(lambda x: np.exp(x) * 2.5 + x, target="cpu")
+    results = [fast(x) for _ in range(2)]
+    alive = weakref.ref(x)
+    del x
+    assert alive() is None, len(results)

@@ -1,4 +1,6 @@
-"""Functions of Python's cmath as NumPy source, for derivatives and batches: elsewhere they are of known numbers."""
+"""Functions of Python's cmath as NumPy source, for derivatives and batches: elsewhere they are of known numbers.
+NumPy's `real_if_close` is here too, whose dtype would depend on the data.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,17 @@ def rect(r: Any, phi: Any) -> Any:
     return (r * np.cos(phi) + 1j * (r * np.sin(phi))).item()
 
 
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """The real part. ValueError where NumPy would leave the number complex."""
+    z = np.asarray(a)
+    if z.dtype.kind != "c":
+        return z
+    near = tol * np.finfo(z.dtype).eps if tol > 1 else tol
+    if np.any(np.absolute(np.imag(z)) >= near):
+        raise ValueError("np.real_if_close has no derivative where imaginary parts are not close to zero")
+    return np.real(z)
+
+
 _RANGE, _DOMAIN = (OverflowError, "math range error"), (ValueError, "math domain error")
 TRANSFORMED: dict[Any, Callable[..., Any]] = {
     cmath.exp: _row(np.exp, *_RANGE),
@@ -58,6 +71,7 @@ TRANSFORMED: dict[Any, Callable[..., Any]] = {
     cmath.acosh: _row(np.arccosh, *_DOMAIN),
     cmath.atanh: _row(np.arctanh, *_DOMAIN),
     cmath.log: log,
+    np.real_if_close: real_if_close,
     cmath.phase: phase,
     cmath.polar: polar,
     cmath.rect: rect,

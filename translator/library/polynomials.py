@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .rearranging import vander
+from .statistics import polyval
 from .support import check_fit, check_fit_weights, float_of, is_known, known, real_kind
 
 
@@ -220,6 +221,8 @@ def polydiv(u: Any, v: Any) -> Any:
 class Poly1d:
     """np.poly1d. Its coefficients can be read, not assigned."""
 
+    __untraced_class__ = np.poly1d
+
     def __init__(self, coeffs: Any, variable: Any) -> None:
         self.coeffs = coeffs
         self.variable = variable
@@ -295,6 +298,40 @@ class Poly1d:
         return Poly1d(np.polyder(self.coeffs, m), "x")
 
 
+def _of_same_class(coeffs: Any, *given: Any) -> Any:
+    """What NumPy makes of coefficients: a poly1d where one was given."""
+    return Poly1d(coeffs, "x") if any([isinstance(p, Poly1d) for p in given]) else coeffs
+
+
+def added(a1: Any, a2: Any) -> Any:
+    return _of_same_class(polyadd(_coefficients(a1), _coefficients(a2)), a1, a2)
+
+
+def subtracted(a1: Any, a2: Any) -> Any:
+    return _of_same_class(polysub(_coefficients(a1), _coefficients(a2)), a1, a2)
+
+
+def multiplied(a1: Any, a2: Any) -> Any:
+    return _of_same_class(polymul(_coefficients(a1), _coefficients(a2)), a1, a2)
+
+
+def divided(u: Any, v: Any) -> Any:
+    quotient, rest = polydiv(_coefficients(u), _coefficients(v))
+    return _of_same_class(quotient, u, v), _of_same_class(rest, u, v)
+
+
+def derived(p: Any, m: Any = 1) -> Any:
+    return _of_same_class(polyder(_coefficients(p), m), p)
+
+
+def integrated(p: Any, m: Any = 1, k: Any = None) -> Any:
+    return _of_same_class(polyint(_coefficients(p), m, k), p)
+
+
+def valued(p: Any, x: Any) -> Any:
+    return _substituted(_coefficients(p), x) if isinstance(x, Poly1d) else polyval(_coefficients(p), x)
+
+
 def _coefficients(p: Any) -> Any:
     return p.coeffs if isinstance(p, Poly1d) else np.atleast_1d(p)
 
@@ -342,8 +379,13 @@ def untrimmed(seq: Any) -> Any:
 STATIC = (known_series,)
 TRANSFORMED: dict[str, Any] = {
     "roots": roots,
-    "polymul": polymul,
-    "polydiv": polydiv,
+    "polyadd": added,
+    "polysub": subtracted,
+    "polymul": multiplied,
+    "polydiv": divided,
+    "polyder": derived,
+    "polyint": integrated,
+    "polyval": valued,
     "poly1d": poly1d,
 }
 TRANSFORMED_SERIES: dict[str, Any] = {

@@ -14,6 +14,8 @@ from .support import known
 class Deque:
     """The elements from left to right, at most `maxlen` of them: one more at one end pushes out one at the other."""
 
+    __untraced_class__ = collections.deque
+
     def __init__(self, iterable: Any, maxlen: Any) -> None:
         self.items: Any = []
         self.maxlen = maxlen

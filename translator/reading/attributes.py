@@ -24,6 +24,7 @@ from .guards import meant, place_within
 from .handlers import call_handler
 from .indexing import copy_of_line, flat_of
 from .libraries import accelerated_function, is_library
+from .maybes import some
 from .selection import attribute, concrete
 from .values import (
     LAZY,
@@ -56,6 +57,7 @@ _OWN_METHODS = frozenset({"copy", "fill", "tolist", "view", "flatten", "sort", "
 
 
 def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
+    owner = some(ctx, owner)
     if type(owner) is Ref or type(owner) is Var:
         return array_attribute(ctx, owner, name, node)
     if isinstance(owner, Foreign):

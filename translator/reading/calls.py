@@ -29,6 +29,7 @@ from .iterables import consumed
 from .iteration import known_items
 from .known import constants_of_library
 from .libraries import accelerated_function, is_library
+from .maybes import check_some
 from .methods import call_method, scatter
 from .nodes import nodes_of
 from .protocols import special
@@ -118,10 +119,11 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value
-    if ctx.transforms and _is_of_numpy(f):
+    if ctx.transforms and _is_of_numpy(f) and not surface.takes_polynomials(f):
         args = [_as_array(ctx, a, node) for a in args]
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
+        check_some(ctx, args, node)
         return _call_builtin(ctx, f, builtin, args, kwargs, node)
     args = _handed(ctx, f, args, node)
     known = call_of_known(ctx, f, args, kwargs)

@@ -19,12 +19,14 @@ from .demand import ask
 from .growing import grow
 from .joins import common_scalar, convert
 from .layout import note_either, same_layout, unknown_layout
+from .maybes import perhaps
 from .reach import containers_of, restore_container
 from .selection import concrete
 from .values import (
     Cell,
     Detour,
     Masked,
+    Maybe,
     Ref,
     Undefined,
     Value,
@@ -54,6 +56,8 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
     if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
         leaves.append(v)
         return _LEAF
+    if type(v) is Maybe:
+        return (Maybe, None, (open_value(v.value, leaves, apart), open_value(v.absent, leaves, apart)))
     if id(v) in apart:
         return ("static", None, _Same(v))
     if type(v) in (tuple, list):
@@ -226,6 +230,7 @@ class Outcome:
     retyped: dict[tuple[Place, int], Aval] = field(default_factory=dict)
     mismatch: tuple[Place, Value, Value] | None = None
     unchanged: list[Place] = field(default_factory=list)
+    maybes: dict[Place, Value] = field(default_factory=dict)
 
     @property
     def grows(self) -> bool:
@@ -241,16 +246,19 @@ class Plan:
     outs: list[Place]
     dropped: set[Place] = field(default_factory=set)
     types: dict[tuple[Place, int], Aval] = field(default_factory=dict)
+    maybes: dict[Place, Value] = field(default_factory=dict)  # that are None at first, with what they are else
+    may_not_run: bool = False  # what is None before the loop may be None behind it
 
     def learn(self, outcome: Outcome) -> bool:
         """Take over the findings of an attempt; returns whether the body must be read again."""
         self.places += [p for p in outcome.new if p not in self.places]
         self.outs = [p for p in self.outs if Place("name", p.key) not in self.places]
         self.types.update(outcome.retyped)
+        self.maybes.update(outcome.maybes)
         gone = [p for p in outcome.unchanged if p not in self.dropped]  # once: what comes back stays
         self.dropped.update(gone)
         self.places = [p for p in self.places if p not in gone]
-        return bool(outcome.new or outcome.retyped or gone)
+        return bool(outcome.new or outcome.retyped or outcome.maybes or gone)
 
 
 def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]) -> Plan:
@@ -283,7 +291,9 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
     entered.apart = frozenset(id(p.target) for p in plan.places if p.holds)
     for place in plan.places:
         inits: list[Value] = []
-        shell = open_value(place.read(ctx), inits, entered.apart if place.holds else frozenset())
+        found = place.read(ctx)
+        found = perhaps(ctx, found, plan.maybes[place]) if place in plan.maybes else found
+        shell = open_value(found, inits, entered.apart if place.holds else frozenset())
         values: list[Value] = []
         leaves: list[Leaf] = []
         for i, init in enumerate(inits):
@@ -317,7 +327,7 @@ def leave(ctx: Context, plan: Plan, entered: Entered) -> Outcome:
     outcome = Outcome(entered)
     _find_new_places(ctx, plan, entered, outcome)
     for place in plan.places:
-        _leave_place(ctx, place, entered, outcome)
+        _leave_place(ctx, place, entered, outcome, plan.may_not_run)
     for place in plan.outs:
         _leave_out(ctx, place, outcome)
     _refuse_shared(ctx, plan, entered, outcome)
@@ -390,7 +400,7 @@ def _is_older(ctx: Context, place: Place, entered: Entered) -> bool:
     return any(place.target is v for v in containers_of(ctx.frame, entered.env))
 
 
-def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome) -> None:
+def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome, may_not_run: bool) -> None:
     leaves = entered.leaves[place]
     if place.kind == "cell":
         atom = place.target.atom
@@ -399,6 +409,13 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome)
         outcome.results.append(atom)
         return
     final = place.read(ctx)
+    if entered.shells[place][0] is Maybe:
+        final = perhaps(ctx, final, close_value(entered.shells[place], iter([x.param for x in leaves])))
+    elif ctx.transforms and place.kind in ("name", "attribute"):
+        begun = may_not_run and entered.shells[place] == ("static", None, _Same(None)) and is_runtime(final)
+        if begun or type(final) is Maybe:
+            outcome.maybes[place] = final if type(final) is Maybe else Maybe(final, np.False_)
+            return
     values: list[Value] = []
     shell = open_value(final, values, entered.apart if place.holds else frozenset())
     if place.kind == "name" and _is_kept(shell == entered.shells[place], leaves, values):

@@ -17,10 +17,11 @@ from .context import Context, Snapshot
 from .demand import check_defined, refuse_undefined
 from .growing import Pile
 from .joins import Joiner
+from .maybes import is_none
 from .protocols import is_instance, truth_of_object
 from .raising import read_sides
 from .selection import concrete
-from .values import DictView, Masked, Ref, Undefined, Value
+from .values import DictView, Masked, Maybe, Ref, Undefined, Value
 
 
 def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
@@ -37,6 +38,10 @@ def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
         return x if aval.dtype.kind == "b" else make.not_equal(ctx.b, x, 0)
     if type(v) is Undefined:
         refuse_undefined(ctx, v, node)
+    if type(v) is Maybe:
+        true = truth(ctx, v.value, node)
+        present = ctx.atom(is_none(ctx, v, False))
+        return make.logical_and(ctx.b, present, make.lift(np.bool_(true)) if isinstance(true, bool) else true)
     if isinstance(v, Masked):
         return truth(ctx, concrete(ctx, v, node, "the truth of x[mask]"), node)
     if type(v) is DictView:

@@ -17,7 +17,7 @@ from ..ir import Apply, Atom, Const, Var
 from ..ops.core import Collective, Ruled
 from ..surface.sort import DATA_DEPENDENT
 from .context import Context
-from .values import Outside, Ref, Restart, Value, is_leaf, leaves_in
+from .values import Outside, Ref, Restart, Value, is_leaf, is_object, leaves_in
 
 _LARGEST = 1 << 16  # elements, of which the program holds a copy
 
@@ -78,7 +78,7 @@ def call_of_known(ctx: Context, f: Callable[..., Any], args: list[Value], kwargs
         return NotImplemented
     if any(is_leaf(x) for v in (*args, *kwargs.values()) if type(v) is not Ref for x in leaves_in(v)):
         return NotImplemented
-    if any(type(v) is Ref for v in kwargs.values()):
+    if any(type(v) is Ref for v in kwargs.values()) or any(map(is_object, (*args, *kwargs.values()))):
         return NotImplemented
     places = [i for i, v in enumerate(args) if type(v) is Ref]
     arrays = known_arrays(ctx, [ctx.read(args[i]) for i in places])

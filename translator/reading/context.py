@@ -42,6 +42,7 @@ from .values import (
     Detour,
     Generator,
     Masked,
+    Maybe,
     Mirror,
     Raised,
     Ref,
@@ -80,17 +81,19 @@ class Snapshot:
 
 
 class Context(Telling):
-    """One reading. Modules of the reader are functions over it; `language` sets the first five attributes."""
+    """One reading. Modules of the reader are functions over it; `language` sets the first six attributes."""
 
     expressions: ClassVar[Expressions] = {}
     statements: ClassVar[Statements] = {}
     calling: ClassVar[Callable[[Context, Value, list[Value], dict[str, Value], ast.AST], Value]]
     operating: ClassVar[Callable[[Context, type[ast.operator], Value, Value, ast.AST], Value]]
+    present: ClassVar[Callable[[Context, Value], Value]]
     comparing: ClassVar[Callable[[Context, ast.cmpop, Value, Value, ast.AST], Value]]
 
     def __init__(self, builder: Builder, captures: Any) -> None:
         self.b = builder
         self.builders = [builder]
+        self.implied: dict[tuple[Atom, bool], frozenset[tuple[Atom, bool]]] = {}  # `maybes`: what conditions tell
         self.branches: set[Builder] = set()  # blocks that may end in a `raise`
         self.views: list[dict[tuple[Atom, Step], Atom]] = [{}]
         self.journal: list[tuple[Any, str | None, Any]] = []
@@ -213,6 +216,8 @@ class Context(Telling):
             return {k: self.lower(x) for k, x in v.items()}
         if type(v) is slice:
             return slice(self.lower(v.start), self.lower(v.stop), self.lower(v.step))
+        if type(v) is Maybe:
+            return self.lower(Context.present(self, v))
         if type(v) is Undefined:
             refuse_undefined(self, v)
         if type(v) is Masked:
@@ -234,6 +239,8 @@ class Context(Telling):
             return atom
         if type(v) is range:
             return make.lift(np.array(v, dtype=np.int64))
+        if type(v) is Maybe:
+            return self.atom(Context.present(self, v))
         if type(v) is Undefined:
             refuse_undefined(self, v)
         if has_array_method(v):

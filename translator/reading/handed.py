@@ -159,7 +159,7 @@ class _Finder:
         if self.is_one(v):
             return
         opened = None if is_leaf(v) else open_node(v)
-        if opened is not None and opened[1].kind is not Kind.CUSTOM:
+        if opened is not None:
             for k, x in enumerate(opened[0]):
                 yield from self._found_in(x, (*keys, k))
 

@@ -15,7 +15,8 @@ from ..ir import Var
 from .aliases import memory_of
 from .booleans import is_bool, is_python_bool, python_bool
 from .context import Context
-from .values import Cell, Foreign, Ref, Value
+from .maybes import check_some, is_none
+from .values import Cell, Foreign, Maybe, Ref, Value
 
 
 def compared(ctx: Context, left: Value, right: Value, same: bool, node: ast.AST) -> Value:
@@ -23,6 +24,10 @@ def compared(ctx: Context, left: Value, right: Value, same: bool, node: ast.AST)
     for x, y in ((left, right), (right, left)):
         if type(y) is bool and is_bool(x) and is_python_bool(ctx, x):  # Python has one True and one False
             return x if y is same else python_bool(ctx, make.logical_not(ctx.b, x))
+    for x, y in ((left, right), (right, left)):
+        if type(x) is Maybe and y is None:
+            return is_none(ctx, x, same)
+    check_some(ctx, [left, right], node)
     found = identical(ctx, left, right)
     if found is None and not ctx.frame.fixed:
         ctx.cut(node, "whether these are one object is known to CPython only", instead="compare what they hold")

@@ -7,7 +7,9 @@ import operator
 
 from .context import Context
 from .generators import check_unchanged, taken
+from .growing import Pile
 from .iterables import consumed, held
+from .iteration import known_items
 from .subscripts import index_array
 from .values import Endless, Enumerate, Generator, Iterated, Ref, Reversed, Value, Zip, class_name, describe
 
@@ -28,6 +30,8 @@ def next_of(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         return [parts[0]]
     if type(v) is Generator:
         return taken(ctx, v, node)
+    if type(v) is Pile:
+        return known_items(ctx, v, node)[:1]
     if type(v) is Iterated:
         return [consumed(ctx, v, node)]
     raise TypeError(f"'{class_name(v)}' object is not an iterator")

@@ -22,6 +22,7 @@ from .demand import ask
 from .growing import grow
 from .layout import note_either
 from .libraries import is_library
+from .maybes import is_as_before
 from .reach import restore_container
 from .values import (
     Cell,
@@ -29,6 +30,7 @@ from .values import (
     Closure,
     Foreign,
     Masked,
+    Maybe,
     Ref,
     Undefined,
     Value,
@@ -74,6 +76,8 @@ class Joiner:
         if isinstance(x, Undefined) or isinstance(y, Undefined):
             found = x if isinstance(x, Undefined) else y
             return replace(found, needs=(*found.needs, self.condition), number=None)
+        if self.ctx.transforms and (x is None or y is None or Maybe in (type(x), type(y))):
+            return self._maybe(x, y, name)
         if type(x) is Ref and type(y) is Ref:
             return self._arrays(x, y, name)
         if type(x) is Masked and type(y) is Masked and _same_parts(x, y):
@@ -94,6 +98,35 @@ class Joiner:
             if _is_plain_object(x):
                 return self._containers(x, y, name)
         return self._either(x, y, "give both branches values of one type and shape")
+
+    def _maybe(self, x: Value, y: Value, name: str) -> Value:
+        """None on one side, a number or an array on the other; or what may be None already."""
+        sides = [v.value if type(v) is Maybe else v for v in (x, y)]
+        some = next(v for v in sides if v is not None)
+        if not (type(some) is Ref or _is_scalar(some)) or isinstance(some, bool):
+            return self._either(x, y, "give both branches values of one type and shape")
+        if any(v is None for v in sides):
+            filled: Value = self._filled(0 if some is sides[0] else 1, some, name)
+        else:
+            filled = self.join(sides[0], sides[1], name)
+        if isinstance(filled, Undefined):
+            return filled
+        flags = [v.absent if type(v) is Maybe else make.lift(np.bool_(v is None)) for v in (x, y)]
+        return Maybe(filled, self.slot(flags[0], flags[1], f"no_{name}"))
+
+    def _filled(self, side: int, v: Value, name: str) -> Value:
+        """A value of one side, with zeros on the other where there is none."""
+        atom = self._read(side, v) if type(v) is Ref else self.ctx.carried(v)
+        aval, other = atom.aval, self.shots[1 - side].builder
+        nothing = make.lift(aval.dtype.type(0).item()) if aval.weak else make.zeros(other, aval.shape, aval.dtype)
+        target = self.slot(*((atom, nothing) if side == 0 else (nothing, atom)), name)
+        if type(v) is not Ref:
+            return target
+        joined = self.ctx.cell(target)
+        joined.sources = (v.cell,)
+        note_either(joined, v, v)
+        self.chosen.append((joined, name))
+        return Ref(joined)
 
     def _containers(self, x: Any, y: Any, name: str) -> Value:
         """One of two lists, dicts or objects, as a new one: `aliases.check_union` refuses what would show that."""
@@ -205,6 +238,8 @@ class Joiner:
             x, y = then.env.get(name, _UNBOUND), orelse.env.get(name, _UNBOUND)
             if x is y:
                 env[name] = x
+            elif is_as_before(self.ctx, self.condition, env.get(name), x, y):
+                continue
             elif names is None or name in names:
                 env[name] = self.join(x, y, name)
             else:

@@ -166,6 +166,7 @@ class WhileLoop:
         self.ctx, self.node, self.body, self.test, self.flags = ctx, node, body, test, flags
         self.span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.header(node)
         self.plan = initial_plan(ctx, node, extra)
+        self.plan.may_not_run = True
         names = loop_names(ctx, node, extra)
         if flags is None:
             self.kont = Kont(lambda: END, no_flags, lambda: END, no_flags, names)
@@ -199,7 +200,7 @@ class WhileLoop:
     def _read_condition(self, read: Snapshot, outcome: Outcome) -> None:
         """Read the test, as a block with parameters of its own."""
         ctx = self.ctx
-        plan = Plan(self.plan.places, [], self.plan.dropped, self.plan.types)
+        plan = Plan(self.plan.places, [], self.plan.dropped, self.plan.types, self.plan.maybes)
         holder: list[Any] = []
 
         def body() -> Atom:

@@ -25,6 +25,7 @@ from . import (
     expressions,
     loops,
     matching,
+    maybes,
     operators,
     trying,
 )
@@ -88,6 +89,7 @@ STATEMENTS: Statements = {
 Context.expressions, Context.statements = EXPRESSIONS, STATEMENTS
 Context.calling = calls.call_value
 Context.operating, Context.comparing = operators.binary, operators.compare_pair
+Context.present = maybes.some
 
 
 def new_context(builder: Builder, captures: Callable[[], Captures] = Captures) -> Context:

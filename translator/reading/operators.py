@@ -23,6 +23,7 @@ from .demand import static
 from .growing import Pile, repeated
 from .known import run_known
 from .layout import note_elementwise
+from .maybes import Remembered, connected, negated, some
 from .piled import added
 from .powers import is_int_power
 from .values import (
@@ -78,6 +79,7 @@ _DUNDERS: dict[type[ast.operator], str] = {
 def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
     """`left op right`: run by Python where both are known, a statement otherwise."""
     python, op = _BINARY[kind]
+    left, right = some(ctx, left), some(ctx, right)
     if DictView in (type(left), type(right)):
         left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if kind is ast.Mod and isinstance(left, str | bytes):
@@ -256,8 +258,10 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
         if isinstance(known, bool):
             return not known
         ctx.at(node)
-        return marked(ctx, ctx.wrap(make.logical_not(ctx.b, known)))
+        opposite = marked(ctx, ctx.wrap(make.logical_not(ctx.b, known)))
+        return negated(ctx, known, opposite)
     python, op = _UNARY[type(kind)]
+    operand = some(ctx, operand)
     if protocols.is_instance(operand):
         result = protocols.special(ctx, operand, f"__{python.__name__}__", [], node)
         if result is not NotImplemented:
@@ -297,6 +301,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
                 return found is isinstance(kind, ast.In)
             return marked(ctx, ctx.wrap(found if isinstance(kind, ast.In) else make.logical_not(ctx.b, found)))
     python, op = _COMPARE[type(kind)]
+    left, right = some(ctx, left), some(ctx, right)
     if DictView in (type(left), type(right)):
         left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if protocols.is_instance(left) or protocols.is_instance(right):
@@ -420,6 +425,6 @@ def logic(ctx: Context, left: Value, rest: Callable[[], Value], conjunction: boo
     if isinstance(known, bool):
         return rest() if known is conjunction else left
     ctx.at(node)
-    if conjunction:
-        return branch_values(ctx, known, rest, lambda: left, node)
-    return branch_values(ctx, known, lambda: left, rest, node)
+    right = Remembered(rest)
+    then, orelse = (right, lambda: left) if conjunction else (lambda: left, right)
+    return connected(ctx, known, right, branch_values(ctx, known, then, orelse, node), conjunction)

@@ -57,6 +57,7 @@ from .values import (
 )
 
 Implementation = Callable[..., Value]
+STANDS_FOR = "__untraced_class__"  # in a class of the library: that of which its objects are for the user
 
 
 def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
@@ -176,7 +177,10 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
         return run_known(ctx, node, issubclass, x.cls, kinds)
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
-    return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)
+    known = x.value if isinstance(x, Foreign) else x
+    if hasattr(type(known), STANDS_FOR):
+        return type(known) in kinds or run_known(ctx, node, issubclass, _class_of(known), kinds)
+    return run_known(ctx, node, isinstance, known, kinds)
 
 
 def _shown(kind: Value) -> Value:
@@ -195,7 +199,12 @@ def _type(ctx: Context, node: ast.AST, x: Value) -> Value:
         return np.ndarray
     if type(x) is Var:
         return class_of(ctx, x)
-    return type(x.value if isinstance(x, Foreign) else x)
+    return _class_of(x.value if isinstance(x, Foreign) else x)
+
+
+def _class_of(known: Any) -> type:
+    """The class of an object as CPython has it: the library's own classes stand for others in derivatives."""
+    return getattr(type(known), STANDS_FOR, type(known))
 
 
 def _bool(ctx: Context, node: ast.AST, x: Value = False) -> Value:

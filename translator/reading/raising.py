@@ -24,6 +24,7 @@ from .. import make
 from ..ir import Atom, Block, Raise, Var
 from ..thrown import Argument, Hole, Known, Slot, Thrown, settled, text
 from .context import Context, Snapshot
+from .maybes import narrowed
 from .values import Message, Raised, Ref, Value, describe, is_object, leaves_in
 
 _WHY = "a compiled program raises what is known before the run: a class, and a message with values in it"
@@ -87,7 +88,7 @@ def read_sides(
     other is to be read as what follows. `ends`: the second is likely to.
     """
     shots: dict[bool, Snapshot] = {}
-    sides = {True: then, False: orelse}
+    sides = {True: narrowed(ctx, condition, True, then), False: narrowed(ctx, condition, False, orelse)}
     for side in (not ends, ends):
         shot = shots[side] = ctx.read_branch(sides[side])
         if isinstance(shot.flow, Raised):

@@ -20,6 +20,7 @@ from .guards import Guard
 from .handed import Returned
 from .iterables import held
 from .listed import rows_of
+from .maybes import some
 from .selection import concrete
 from .signature import Signature, specialise
 from .source import Source
@@ -83,6 +84,7 @@ def read_specialised(
 def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:
     """The structure of what is returned; its leaves become results."""
     check_defined(ctx, value, source.node)
+    value = some(ctx, value)
     if isinstance(value, Masked):
         value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
     if type(value) is int and not -(2**63) <= value < 2**63:

@@ -22,6 +22,7 @@ from .inlining import inline
 from .keyed import are_choices, element_at
 from .known import run_known
 from .listed import last
+from .maybes import some
 from .runs import first, past, width_of
 from .selection import align, concrete, condition, filled, part_of, place_of
 from .shifting import backwards
@@ -45,6 +46,7 @@ from .values import (
 
 def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     """`base[key]` for arrays and containers."""
+    base, key = some(ctx, base), some(ctx, key)
     if type(base) is Ref:
         return index_array(ctx, base, key, node)
     if type(base) is Flat:

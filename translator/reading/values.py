@@ -359,6 +359,14 @@ class Undefined:
     cls: type = object
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Maybe:
+    """None where `absent` is true, a number or an array, `value`, where it is false."""
+
+    value: Value
+    absent: Value
+
+
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
 SHARED = "%shared"  # the name under which a frame holds its SharedNames
 
@@ -496,7 +504,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe}
 )
 
 
@@ -580,6 +588,8 @@ def describe(v: Value) -> str:
         return f"the function {v.name}"
     if isinstance(v, Undefined):
         return "undefined"
+    if isinstance(v, Maybe):
+        return f"None or {describe(v.value)}"
     kind = type(v.value if isinstance(v, Foreign) else v).__name__
     return f"a {kind} of {len(v)}" if type(v) in (list, tuple, dict, set) else f"a {kind}"
 

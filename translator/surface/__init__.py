@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..library import grids
+from ..library import grids, polynomials
 from .tables import ATTRIBUTES, functions, methods, polynomial_classes, transformed, transformed_series, ufunc_method
 from .tables import Handler as Handler
 
@@ -31,6 +31,12 @@ def handler_for(function: Any) -> Handler | None:
     from . import scipy
 
     return scipy.handler_for(function)
+
+
+def takes_polynomials(function: Any) -> bool:
+    """Whether its source for derivatives and batches makes a poly1d of a poly1d, which others take for an array."""
+    found = transformed().get(id(function))
+    return found is not None and found[1].function in polynomials.TRANSFORMED.values()
 
 
 def transformed_handler_for(function: Any) -> Handler | None:
