@@ -9,6 +9,7 @@ functions over the fields. That nobody assigns to the fields of a frozen class i
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -117,7 +118,19 @@ def _equality(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, object], 
     return equal
 
 
+_DEEPEST = 4
+"""Levels that are written out: records share their parts, and a frame of a reading would take gigabytes."""
+_level = threading.local()
+
+
 @recursive_repr("...")
 def _repr(self: Any) -> str:
-    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr)
+    level = getattr(_level, "value", 0)
+    if level == _DEEPEST:
+        return f"{type(self).__qualname__}(...)"
+    _level.value = level + 1
+    try:
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr]
+    finally:
+        _level.value = level
     return f"{type(self).__qualname__}({', '.join(shown)})"

@@ -103,3 +103,12 @@ def test_parameters_are_those_of_the_fields() -> None:
         assert str(inspect.signature(Row)) == "(*, name)"
         Point(1.0), Row(name="a")
     assert not hasattr(Point(1.0), "__signature__")
+
+
+def test_what_is_shared_is_not_written_out_again_and_again() -> None:
+    """Of 40 levels, each of which has the next one twice."""
+    chain: object = Box(1)
+    for _ in range(40):
+        chain = Box((chain, chain))
+    assert len(repr(chain)) < 1_000 and "Box(...)" in repr(chain)
+    assert repr(Box(Point(1.0))) == "Box(inside=Point(x=1.0, y=()))"
