@@ -292,13 +292,13 @@ def _seen(fused: Fused, g: Gradient, index: Indices, kernel: Kernel) -> Beyond |
     firsts = kernel.needed([g.score])
     scores = kernel.tiles.tile([g.score], g.labels, kernel.grid, kernel.held(firsts))
     beyond = seen_beyond(scores)
-    if beyond is None or walked < 2 * WORTH:
+    if beyond is None or walked < 2 * WORTH or beyond.last < 0:  # a row that sees nothing is NaN behind it, too
         return None
     rows = {s.targets[0]: kernel.row(s.targets[0], "row") for s in (g.largest, g.total, *g.sums)}
     for results in ([t.weight for t in g.lasts], [s.args[0] for s in g.sums]):
         if results:
             tile = kernel.tiles.tile(results, g.labels, kernel.grid, kernel.held(g.firsts) | rows)
-            if not vanishes_behind(tile, beyond.last, g.firsts[0].name):
+            if not vanishes_behind(tile, beyond, g.firsts[0].name):
                 return None
     half = any(f.dtype == np.float16 for f in g.firsts)
     most = 2.0**15 if half else 2.0**100

@@ -26,6 +26,7 @@ from ..translator.passes.groups import close
 from .layout import INT32, Space
 from .lower import Call, Convert, Count, Load, Number, Position, Value
 from .tiles import Tile, applies, statements_for
+from .vanishing import by_chance
 
 WORTH = 1 << 33  # operations of both products, half of which take as long as one such reduction
 TRIED = 8  # places behind the diagonal
@@ -69,14 +70,15 @@ def seen_beyond(scores: Tile) -> Beyond | None:
     return None
 
 
-def vanishes_behind(tile: Tile, last: int, score: str) -> bool:
+def vanishes_behind(tile: Tile, beyond: Beyond, score: str) -> bool:
     """Whether all values of a tile are 0 behind a diagonal, where scores weigh nothing: tried with random products and
     sums of rows. `score`: the name of the product that scores are made of.
     """
     axes = [_axis(tile.space(variable)) for variable in ("i", "j")]
     rng = np.random.default_rng(0)
     row = 2
-    places = {axes[0]: np.full(TRIED, row), axes[1]: row + last + 1 + np.arange(TRIED)}
+    places = {axes[0]: np.full(TRIED, row), axes[1]: row + beyond.last + 1 + np.arange(TRIED)}
+    highest = 60.0 if beyond.most is None else min(60.0, np.log2(beyond.most))
     found: dict[Value, Any] = {}
     with np.errstate(all="ignore"):
         for v in tile.lowered.values:
@@ -86,15 +88,23 @@ def vanishes_behind(tile: Tile, last: int, score: str) -> bool:
                 case Position(term=term) if term.axis in places:
                     found[v] = term.start + term.step * places[term.axis]
                 case Load(param=param) if param in tile.held:
-                    drawn = rng.uniform(0.5, 2, TRIED if tile.held[param].name == score else ())
-                    found[v] = drawn * rng.choice((-1, 1))
+                    is_product = tile.held[param].name == score
+                    size = 2.0 ** rng.uniform(-20, highest, TRIED) if is_product else rng.uniform(0.5, 2)
+                    found[v] = size * rng.choice((-1, 1), np.shape(size))
                 case Convert():
                     found[v] = np.asarray(found[v.args[0]], np.bool_ if v.dtype == np.bool_ else np.float64)
                 case Call(op=op):
-                    found[v] = op.evaluate(*(found[a] for a in v.args))
+                    found[v] = _tried(op, [found[a] for a in v.args], v)
                 case _:
                     return False
         return all(not np.any(found[o.value]) for o in tile.lowered.outputs)
+
+
+def _tried(op: Elementwise, args: Sequence[Any], v: Value) -> Any:
+    """What an operation gives; by chance where it might be something else at other places or for other products."""
+    counted = all(a.dtype.kind in "biu" for a in v.args)
+    endless = any(np.all(np.isinf(a)) for a in args)  # which is known of hidden scores, and of nothing else
+    return op.evaluate(*args) if counted or endless else by_chance(op, args, v.dtype.kind)
 
 
 def _axis(space: Space) -> int | None:

@@ -5,7 +5,9 @@
     d_s = t - np.sum(t) * (s == largest)        the sum is that of d_p * p less the same: d_s = t
 
 So the derivative of a softmax has no part that goes through the maximum that it subtracts. What a sum is worth is
-tried with random rows in float64, which no other sum passes.
+tried with random rows in float64. An analytic function that is 0 at random places is 0 everywhere; of any other, as a
+choice or a maximum, what decides is random as well (`by_chance`), so each of its pieces is tried. Rows whose terms are
+infinite count as others: there NumPy's sum is NaN.
 """
 
 from __future__ import annotations
@@ -17,12 +19,18 @@ from typing import Any
 import numpy as np
 
 from ..translator.ir import Apply, Atom, Const, Var
-from ..translator.ops.core import Cast, Create, Elementwise, Reduce
+from ..translator.ops.core import Cast, Create, Elementwise, Reduce, Reshape
 from ..translator.passes.alignment import is_free
 from .tiles import statements_for
 
-TRIES, LONG = 3, 7  # rows that are tried, and their length
-NOTHING = 1e-9  # of the absolute values
+TRIES, LONG = 3, 32  # rows that are tried, and their length
+NOTHING = 1e-12  # of the absolute values
+ANALYTIC = frozenset(
+    ("add", "subtract", "multiply", "divide", "negative", "positive", "square", "sqrt", "reciprocal", "power"),
+).union(
+    ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "erf", "erfc"),
+    ("sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsinh", "arctan"),
+)
 
 
 def vanishing(statements: Sequence[Apply]) -> list[Apply]:
@@ -80,9 +88,11 @@ def _tried(statements: Sequence[Apply], result: Atom, rng: np.random.Generator) 
         args, target = [of(a) for a in s.args], s.targets[0]
         match s.op:
             case Elementwise():
-                found[target] = s.op.evaluate(*args)
+                found[target] = by_chance(s.op, args, target.aval.dtype.kind)
+            case Cast() if target.aval.dtype.kind in "biu" and s.args[0].aval.dtype.kind != "b":
+                found[target] = _random(s.op.name, args, target.aval.dtype.kind)
             case Cast():
-                found[target] = _cast(args[0], target.aval.dtype.kind)
+                found[target] = np.asarray(args[0], np.bool_ if target.aval.dtype == np.bool_ else np.float64)
             case Reduce(name="max" | "sum" as name):
                 row = np.broadcast_to(args[0], LONG)
                 found[target] = row.max() if name == "max" else row.sum()
@@ -90,14 +100,30 @@ def _tried(statements: Sequence[Apply], result: Atom, rng: np.random.Generator) 
                 found[target] = np.float64(args[0])
             case Create(name="iota"):
                 found[target] = np.arange(LONG)
-            case _ if is_free(s):
+            case Reshape(name="reshape" | "broadcast_to" | "expand_dims" | "squeeze"):
                 found[target] = args[0]
             case _:
                 of(target)
     return of(result)
 
 
-def _cast(x: Any, kind: str) -> Any:
-    if kind == "b":
-        return np.asarray(x, np.bool_)
-    return np.trunc(x) if kind in "iu" else np.asarray(x, np.float64)
+def by_chance(op: Elementwise, args: Sequence[Any], kind: str) -> Any:
+    """An operation of random numbers. Where it is not analytic, chance says which piece counts: the same one for the
+    same numbers.
+    """
+    if op.name in ANALYTIC:
+        return op.evaluate(*args)
+    if op.name == "where":
+        return np.where(*args)
+    pieces = args
+    if op.name in ("absolute", "fabs"):
+        pieces = (args[0], -args[0])
+    elif op.name not in ("maximum", "minimum", "fmax", "fmin"):
+        return _random(op.name, args, kind)
+    return np.where(_random("piece", args, "b"), *pieces)
+
+
+def _random(name: str, args: Sequence[Any], kind: str) -> Any:
+    values = np.stack(np.broadcast_arrays(*(np.asarray(a, np.complex128) for a in args)))
+    drawn = np.random.default_rng([*name.encode(), *values.tobytes()]).standard_normal(values.shape[1:])
+    return drawn > 0 if kind == "b" else np.rint(8 * drawn) if kind in "iu" else drawn

@@ -74,12 +74,59 @@ def test_what_is_behind_the_diagonal_is_left_out(
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
+def strict(q: Any, k: Any, v: Any, w: Any) -> Any:
+    """The first row sees nothing: its weights are NaN, also of columns far behind the diagonal."""
+    return np.sum((softmax(np.where(np.tri(150, k=-1, dtype=bool), q @ k.T, -np.inf)) @ v) * w)
+
+
+def penalised(q: Any, k: Any, v: Any, w: Any) -> Any:
+    """Products that are hidden count where they are large."""
+    s = q @ k.T
+    hidden = np.where(np.tri(150, dtype=bool), s, -np.inf)
+    return np.sum((softmax(hidden) @ v) * w) + np.sum(np.maximum(s - 6, 0) ** 2)
+
+
+def floored(q: Any, k: Any, v: Any, w: Any) -> Any:
+    """What goes through the maximum counts where scores are far below it."""
+    z = q @ k.T - np.max(q @ k.T, axis=-1, keepdims=True)
+    e = np.exp(z)
+    return np.sum(((e / np.sum(e, axis=-1, keepdims=True) + np.minimum(z + 12, 0)) @ v) * w)
+
+
+@pytest.mark.parametrize("function", [strict, penalised, floored])
+def test_what_counts_at_some_places_alone_is_not_left_out(
+    function: Callable[..., Any], backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention_gradient, "WORTH", 0)
+    args = three((150, 16), (150, 16), (150, 24), (150, 24))
+    derivative = grad(function, argnums=(0, 1, 2))
+    assert "attention" in kinds(derivative, args)
+    with np.errstate(all="ignore"):
+        found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+        for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
+            largest = np.max(np.abs(want), initial=0, where=~np.isnan(want))
+            np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * largest)
+
+
 def test_the_value_is_of_a_kernel_of_its_own(backend: TritonInterpreter) -> None:
     function, args = CASES["layer"]
     both = value_and_grad(function, argnums=(0, 1, 2))
     assert kinds(both, args).count("attention") == 5  # the value's, and four of the gradient's
     value, *_ = GpuExecutor(translated(both, args), backend, SLOW_MEMORY)(args)
     np.testing.assert_allclose(value, function(*args), rtol=1e-5)
+
+
+def test_keys_that_several_heads_share(backend: TritonInterpreter) -> None:
+    """One kernel gives what a group needs, and what needs another group's result."""
+
+    def shared(q: Any, k: Any, v: Any) -> Any:
+        return np.sum((softmax(q @ np.swapaxes(k, -1, -2)) @ v) ** 2)
+
+    args = three((2, 3, 20, 16), (2, 1, 33, 16), (2, 1, 33, 16))
+    derivative = grad(shared, argnums=(0, 1, 2))
+    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+    for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
 
 def test_scores_that_are_seen_are_kept() -> None:
