@@ -209,6 +209,20 @@ def test_what_is_left_of_a_difference_is_as_good_as_float32_s(
     assert steps_apart(found, function(x)).max() <= 2
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_computed_from_float32_has_no_grid(language: str, backends: dict[str, Any]) -> None:
+    """Its quotients come next to 1, and so logarithms next to 0."""
+
+    def logarithms(x: Any, y: Any) -> Any:
+        return np.log(x / y).astype(np.float16)
+
+    rng = np.random.default_rng(5)
+    y = (1 + rng.random(600)).astype(np.float32)
+    x = (y * (1 + 2.0**-13 * (1 + rng.random(600)))).astype(np.float32)
+    (found,) = computed(logarithms, (x, y), language, backends)
+    assert steps_apart(found, logarithms(x, y)).max() <= 1
+
+
 def test_functions_stay_fast_where_nothing_is_lost() -> None:
     """A sigmoid, and sums of which one part is next to nothing where the other is not."""
 
