@@ -28,7 +28,7 @@ if _TYPE_CHECKING:
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
-    from .runtime.inspection import profiler
+    from .runtime.inspection import profiler, stages
     from .runtime.inspection.comparison import compare
     from .runtime.inspection.shown import make_jaxpr, typeof
     from .runtime.namespaces import (
@@ -77,6 +77,7 @@ if _TYPE_CHECKING:
         process_count,
         process_index,
     )
+    from .runtime.transforms import checkpointing as ad_checkpoint
     from .runtime.transforms import custom_derivatives, testing
     from .runtime.transforms import testing as test_util
     from .runtime.transforms.checkpointing import checkpoint, checkpoint_policies, remat
@@ -275,6 +276,7 @@ __all__ = [
     "UnsupportedError",
     "UntracedError",
     "accelerate",
+    "ad_checkpoint",
     "block_until_ready",
     "checking_leaks",
     "checkpoint",
@@ -351,6 +353,7 @@ __all__ = [
     "shard_map",
     "sharding",
     "sloped",
+    "stages",
     "stax",
     "stop_gradient",
     "streams",

@@ -26,7 +26,7 @@ from ...translator.purpose import purposed
 from ...translator.reading.changes import apply_changes
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
-from ...translator.reading.handed import Ended, hand_back, known_leaves, needs_arguments
+from ...translator.reading.handed import Ended, hand_back, known_leaves, needs_arguments, owned_parts
 from ...translator.reading.signature import Signature, signature_of, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.records import dataclass
@@ -127,9 +127,11 @@ class Entry:
         result, beside = made, ()
         if changes or self.translation.beside:
             result, contents, beside = made[0], made[1 : len(changes) + 1], made[len(changes) + 1 :]
-            apply_changes(changes, arguments or {}, (result, *contents))
         is_numpys = not any(type(x) is Array for x in leaves)
-        return hand_back(self.translation.returned, Ended(arguments, self.given(leaves), beside, is_numpys), result)
+        parts = owned_parts(self.translation.returned, Ended(arguments, self.given(leaves), beside, is_numpys))
+        if changes:
+            apply_changes(changes, arguments or {}, (result, *contents))
+        return hand_back(parts, result)
 
     def check_writes(self, arguments: Sequence[Any]) -> None:
         """Refuse, before anything runs, writes that NumPy would refuse, and writes to memory that is passed twice."""

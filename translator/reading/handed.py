@@ -257,20 +257,29 @@ class Ended:
         return follow(self.arguments, origin)
 
 
-def hand_back(returned: Sequence[Returned], call: Ended, result: Any) -> Any:
-    """The result with the caller's own containers, and where all arrays are NumPy's what shows his own, for what the
-    program has made of them.
+def owned_parts(returned: Sequence[Returned], call: Ended) -> list[tuple[Keys, Any]]:
+    """The caller's own containers, and where all arrays are NumPy's what shows his own; each with its place in the
+    result.
+
+    To be asked for before the caller sees what has changed: a name may mean something else then.
     """
+    parts = []
     for r in returned:
         what = r.choices[0 if r.which is None else int(call.beside[r.which])]
-        if what is None:
-            continue
-        own = call.find(what.origin)
-        if isinstance(own, list | dict | set):
-            result = _with(result, r.keys, own)
-        elif call.is_numpys and isinstance(own, np.ndarray):
-            view = what.of(own, call.beside)
-            result = result if view is None else _with(result, r.keys, view)
+        own = None if what is None else call.find(what.origin)
+        if what is not None and call.is_numpys and isinstance(own, np.ndarray):
+            own = what.of(own, call.beside)
+            if own is not None:
+                parts.append((r.keys, own))
+        elif isinstance(own, list | dict | set):
+            parts.append((r.keys, own))
+    return parts
+
+
+def hand_back(parts: Sequence[tuple[Keys, Any]], result: Any) -> Any:
+    """The result with these parts in place of what the program has made of them."""
+    for keys, own in parts:
+        result = _with(result, keys, own)
     return result
 
 

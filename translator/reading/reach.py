@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .telling import Telling
 from .values import (
     Bound,
     Closure,
@@ -65,7 +66,7 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
             waiting.append(v.line)
         elif type(v) is Masked:
             waiting.append(v.whole)
-        elif is_object(v):
+        elif is_object(v) and not isinstance(v, Telling):  # a reading, which inner functions hold
             waiting += attributes_of(v).values()
 
 
