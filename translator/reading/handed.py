@@ -263,7 +263,7 @@ def owned_parts(returned: Sequence[Returned], call: Ended) -> list[tuple[Keys, A
 
     To be asked for before the caller sees what has changed: a name may mean something else then.
     """
-    parts = []
+    parts: list[tuple[Keys, Any]] = []
     for r in returned:
         what = r.choices[0 if r.which is None else int(call.beside[r.which])]
         own = None if what is None else call.find(what.origin)
