@@ -37,12 +37,11 @@ class Traced:
         return Lowered(self._fun, self._given)
 
 
-class Lowered:
-    """A function translated for arguments like these, which may be ShapeDtypeStructs."""
+class _Specialised:
+    """A function for arguments of certain types: what goes in and what comes out."""
 
-    def __init__(self, fun: Accelerated, given: Call) -> None:
-        self._fun, self._given = fun, given
-        self._inspection = fun.inspect(*given[0], compile=False, **given[1])
+    _fun: Accelerated
+    _given: Call
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -63,6 +62,14 @@ class Lowered:
     def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
         return tree_structure(self.out_info)
+
+
+class Lowered(_Specialised):
+    """A function translated for arguments like these, which may be ShapeDtypeStructs."""
+
+    def __init__(self, fun: Accelerated, given: Call) -> None:
+        self._fun, self._given = fun, given
+        self._inspection = fun.inspect(*given[0], compile=False, **given[1])
 
     def as_text(self, dialect: str | None = None) -> str:
         """What the backend is given: StableHLO; NumPy source where there is none. ValueError for another dialect."""
@@ -84,31 +91,11 @@ class Lowered:
         return Compiled(self._fun, self._given, self._fun.inspect(*args, **kwargs))
 
 
-class Compiled:
+class Compiled(_Specialised):
     """A compiled function of arguments of the types that it was lowered for, static ones left out."""
 
     def __init__(self, fun: Accelerated, given: Call, inspection: Inspection) -> None:
         self._fun, self._given, self._inspection = fun, given, inspection
-
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of (positional arguments, arguments by keyword), static ones left out."""
-        return tree_structure(_without(self._fun, self._given))
-
-    @property
-    def args_info(self) -> Any:
-        """The same with a ShapeDtypeStruct for each array or number."""
-        return tree_map(_described, _without(self._fun, self._given))
-
-    @property
-    def out_info(self) -> Any:
-        """The result, with a ShapeDtypeStruct for each array or number."""
-        return eval_shape(self._fun, *self._given[0], **self._given[1])
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
-        return tree_structure(self.out_info)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises TypeError for other numbers, shapes and dtypes of arguments."""
