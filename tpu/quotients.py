@@ -148,6 +148,5 @@ def _factors(w: Writer, divisor: Value) -> tuple[Value, Value, Value]:
 @functools.cache
 def _fuses_products() -> bool:
     """Whether this processor multiplies and adds with one rounding."""
-    from numpy._core._multiarray_umath import __cpu_features__
-
-    return any(__cpu_features__.get(name, False) for name in ("FMA3", "VFPV4", "VXE"))
+    vectors = np.show_config(mode="dicts")["SIMD Extensions"]
+    return not {"FMA3", "X86_V3", "NEON_VFPV4"}.isdisjoint([*vectors["baseline"], *vectors.get("found", ())])
