@@ -78,6 +78,7 @@ from ..translator.ops.core import (
 )
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
+from ..translator.settings import switch
 from ..translator.thrown import OTHER_CLASS
 from . import host_calls, hyperbolic, transcendentals
 from .apart import set_apart
@@ -446,7 +447,8 @@ class Emitter:
             bounded = transcendentals.bounded_rule_for(name, dtype)
             if bounded is not None:
                 return bounded
-        return hyperbolic.rule_for(name, dtype) or transcendentals.rule_for(name, dtype, size)
+        gradual = transcendentals.gradual_rule_for(name, dtype) if switch("UNTRACED_SUBNORMALS", False) else None
+        return gradual or hyperbolic.rule_for(name, dtype) or transcendentals.rule_for(name, dtype, size)
 
     def spread(self, atom: Atom, dtype: DType, shape: Shape) -> Value:
         """An argument in the dtype and shape in which the operation computes."""
