@@ -92,9 +92,10 @@ def is_python_function(s: Apply) -> bool:
 
 def is_python_int(s: Apply) -> bool:
     """Whether a statement is int(x) of what 64 bits may not hold: of a float, or of an unsigned number of 64 bits."""
-    weak = isinstance(s.attrs, CastAttrs) and s.attrs.weak
+    if not (isinstance(s.attrs, CastAttrs) and s.attrs.weak):
+        return False
     given = s.args[0].aval.dtype
-    return weak and s.targets[0].aval.dtype.kind == "i" and (given.kind == "f" or given == np.uint64)
+    return s.targets[0].aval.dtype.kind == "i" and (given.kind == "f" or given == np.uint64)
 
 
 def is_dynamic(d: At | Run | Gather) -> bool:
