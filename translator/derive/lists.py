@@ -21,7 +21,7 @@ appended finds it at the place where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -30,7 +30,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..errors import Diagnostic, UnsupportedError
-from ..ir import Apply, Atom, Block, For, Range, Statement, Var, const, free_variables, is_number, uses_of
+from ..ir import Apply, Atom, Block, For, Range, Statement, Var, const, free_variables, is_number
 from ..ops.core import NO_ATTRS, TAPE_AVAL, ItemAttrs, Tape, is_store
 from ..rewrite import without_raises
 from .cotangents import adjoint_hint, strong
@@ -132,45 +132,6 @@ def places_of(b: Builder, r: Range, length: Atom, index: Var, place: Var) -> tup
     offset = make.multiply(inner, place, step)
     inner.append(Apply((index,), ops.ADD, (start, offset), NO_ATTRS, b.span))
     return tuple(inner.statements)
-
-
-def set_once(block: Block) -> Block:
-    """The block where loops set the entries of fresh lists to which they only add, each in its own turn."""
-    uses = uses_of(block)
-    made = {t: s for s in block.statements if isinstance(s, Apply) for t in s.targets}
-    blank: set[Var] = set()
-    out: list[Statement] = []
-    for s in block.statements:
-        if isinstance(s, For) and goes_over(s.range, made):
-            anew: dict[int, Statement] = {}
-            for init, add in _sums_of_turns(s, uses):
-                zeros = made.get(init)
-                if zeros is not None and zeros.op is ops.ZERO_TAPE and _is_one_length(zeros.args[0], s.range.stop, made):
-                    blank.add(init)
-                    anew[id(add)] = replace(add, op=ops.SET_ITEM)
-            body = tuple(anew.get(id(a), a) for a in s.body.statements)
-            s = replace(s, body=replace(s.body, statements=body))
-        out.append(s)
-    starts = (replace(s, op=ops.BLANK_TAPE) if isinstance(s, Apply) and s.targets[0] in blank else s for s in out)
-    return replace(block, statements=tuple(starts))
-
-
-def _is_one_length(x: Atom, y: Atom, makers: Makers) -> bool:
-    """Whether these are one value, or the length of one list."""
-    both = [makers.get(a) if isinstance(a, Var) else None for a in (x, y)]
-    lists = [m.args[0] for m in both if m is not None and m.op is ops.LENGTH]
-    return x is y or (len(lists) == 2 and lists[0] is lists[1])
-
-
-def _sums_of_turns(s: For, uses: Mapping[Var, int]) -> Iterator[tuple[Var, Apply]]:
-    """The lists, read by this loop only, to whose entries each turn just adds at its own place; and what adds."""
-    adds = {a.targets[0]: a for a in s.body.statements if isinstance(a, Apply) and a.op is ops.ADD_ITEM}
-    for p, init, result in zip(s.body.params[1:], s.inits, s.body.results, strict=True):
-        add = adds.get(result) if isinstance(result, Var) else None
-        if add is None or add.args[0] is not p or add.args[2] is not s.body.params[0]:
-            continue
-        if isinstance(init, Var) and uses[init] == uses[p] == 1:
-            yield init, add
 
 
 # ---- rules ---------------------------------------------------------------------------------------

@@ -24,8 +24,9 @@ from ..tree import LEAF, NONE, Kind, TreeDef, flat_tree, tuple_tree
 from .activity import inexact, useful, varied
 from .adjoints import Adjoints
 from .cotangents import materialise, strong
+from .fresh import set_once
 from .linear import assembled
-from .lists import made_again, set_once
+from .lists import made_again
 from .trips import Trips
 
 

@@ -115,8 +115,6 @@ def put_add(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequ
     places = used[0].aval.ndim if used and attrs.gathers and x.aval.ndim == 1 else 0
     if 0 < value.aval.ndim < places:
         value = expand_dims(b, value, range(places - value.aval.ndim))
-    if _is_turned(x.aval.shape, attrs) and value.aval.shape == x.aval.shape:
-        value, attrs = index(b, value, attrs.dims), IndexAttrs(tuple(Run(0, n) for n in x.aval.shape))
     if _is_whole(x.aval.shape, attrs):
         total = add(b, x, value)
         if total.aval.shape == x.aval.shape:
