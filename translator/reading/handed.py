@@ -317,6 +317,23 @@ def known_leaves(translation: Translation) -> frozenset[int]:
     return frozenset(k for k in found if k is not None)
 
 
+def arguments_themselves(translation: Translation) -> dict[int, int] | None:
+    """The leaves of the result that are the very arrays that are given for parameters of the program, by the places of
+    these. None where anything else is handed back.
+    """
+    if translation.changes or translation.beside:
+        return None
+    found: dict[int, int] = {}
+    for r in translation.returned:
+        what, leaf = r.choices[0], _leaf(translation.source.out, r.keys)
+        if leaf is None or not r.is_known:
+            return None
+        if what is None or what.steps or not what.is_itself or not isinstance(what.origin, Given):
+            return None
+        found[leaf] = what.origin.place
+    return found
+
+
 def _leaf(t: TreeDef, keys: Keys) -> int | None:
     """The number of the leaf that these keys lead to; None where there is no such leaf."""
     first = 0
