@@ -92,7 +92,7 @@ _lock = threading.Lock()
 _told: WeakKeyDictionary[Platform, bool] = WeakKeyDictionary()
 
 
-def keeping(program: Emitted, p: Platform) -> str:
+def keeping_subnormals(program: Emitted, p: Platform) -> str:
     """The text of a program, with the call where subnormal numbers are to be kept."""
     from . import compiler
 
