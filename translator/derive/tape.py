@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence, Set
 
-from .. import make
+from .. import make, ops
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import (
@@ -22,6 +22,7 @@ from ..ir import (
     Atom,
     Aval,
     Block,
+    Const,
     For,
     Function,
     If,
@@ -140,6 +141,23 @@ def carried_pairs(s: For) -> list[tuple[Var, Var]]:
     inside = {t for statement in s.body.statements for t in statement.targets}
     both = zip(s.body.results, s.body.params[1:], strict=True)
     return [(r, p) for r, p in both if isinstance(r, Var) and r in inside and r.aval == p.aval]
+
+
+def counters(b: Builder, s: For, turn: Atom) -> Substitution:
+    """What is carried and goes up by a constant in each trip, from a constant, by the number `turn` of the trip."""
+    found: Substitution = {}
+    if not (is_number(s.range.start, 0) and is_number(s.range.step, 1)):
+        return found
+    made = {t: a for a in s.body.statements if isinstance(a, Apply) and a.op is ops.ADD for t in a.targets}
+    for p, init, result in zip(s.body.params[1:], s.inits, s.body.results, strict=True):
+        up = made.get(result) if isinstance(result, Var) else None
+        if up is None or up.args[0] is not p or p.aval != s.body.params[0].aval:
+            continue
+        start, step = init, up.args[1]
+        if isinstance(start, Const) and isinstance(step, Const) and start.aval == step.aval == p.aval:
+            steps = turn if is_number(step, 1) else make.multiply(b, turn, step)
+            found[p] = steps if is_number(start, 0) else make.add(b, steps, start)
+    return found
 
 
 class _Planner:

@@ -47,7 +47,7 @@ from ..ir import (
     may_raise,
     uses_of,
 )
-from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Reshape, is_store
+from ..ops.core import Cast, Contract, Create, Elementwise, IndexAttrs, Linalg, Op, Reshape, is_store
 from ..records import dataclass
 from ..remake import remake
 from ..thrown import settled
@@ -235,7 +235,7 @@ class _Walk:
 
     def flat(self, nested: Nested, s: Apply) -> Call:
         """The outer call, after statements for those within."""
-        return Call(nested.op, tuple(self.computed(a, s) for a in nested.args))
+        return Call(nested.op, tuple(self.computed(a, s) for a in nested.args), nested.attrs)
 
     def computed(self, a: Atom | Call | Nested, s: Apply) -> Atom:
         if isinstance(a, Nested):
@@ -400,6 +400,8 @@ class _Walk:
 
     def key(self, call: Call) -> tuple[object, ...]:
         keys = [_atom_key(a) for a in call.args]
+        if isinstance(call.op, Elementwise) and any(isinstance(a, Const) for a in call.args):
+            keys = _number_keys(call.op, call.args, keys)
         if call.op.name in _COMMUTATIVE:
             keys.sort(key=hash)
         return (call.op, tuple(keys), call.attrs)
@@ -445,6 +447,16 @@ def _atom_key(a: Atom) -> object:
     if isinstance(a, Var):
         return a
     return a.key if a.aval.size <= make.FOLD_LIMIT else id(a.value)
+
+
+def _number_keys(op: Elementwise, args: Sequence[Atom], keys: list[object]) -> list[object]:
+    """`x / 2` and `x / 2.0` are one: Python's numbers count as what they become in the loop of floats."""
+    loop, _ = op.loop_dtypes([a.aval for a in args])
+    number = [isinstance(a, Const) and a.aval.weak and type(a.value) in (int, float) for a in args]
+    if all(a.aval.weak for a in args) or any(d.kind != "f" for d in loop):
+        return keys
+    pairs = zip(args, keys, number, loop, strict=True)
+    return [const(d.type(a.value)).key if n and isinstance(a, Const) else k for a, k, n, d in pairs]
 
 
 def _is_element(s: Apply) -> bool:
