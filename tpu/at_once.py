@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..translator.ir import Apply, Atom, Const, DType, Statement, Var
-from ..translator.ops.core import Cast
+from ..translator.ops.core import At, Cast, Index, IndexAttrs
 from ..translator.records import dataclass
 from .direct import Call, Direct, Made, ends_by_interrupt, is_nothing
 
@@ -81,7 +81,7 @@ class _Writer:
             elif isinstance(step, Call):
                 self._call(step, step is d.first)
             else:
-                self._cast(step.statement)
+                self._around(step.statement)
         for p, r in d.last:
             if not isinstance(r, Var) or self._places[r] != self._places[p]:
                 raise _NotSimpleError
@@ -110,9 +110,17 @@ class _Writer:
             lines.append(f"if {p} % {dtype.alignment}: raise LookupError")
         return p
 
-    def _cast(self, s: Statement) -> None:
-        """A number in another type of its kind: the loops get it in their own type in any case."""
+    def _around(self, s: Statement) -> None:
+        """An element of an array; a number in another type of its kind: loops get it in their own type in any case."""
         match s:
+            case Apply(op=Index(), attrs=IndexAttrs(dims=dims), targets=(t,), args=(Var() as a,)) if a in self._places:
+                places = [str(d.index) for d in dims if isinstance(d, At) and isinstance(d.index, int)]
+                if dims and len(places) == len(dims):
+                    x = self._places[t] = f"x{next(self._fresh)}"
+                    lines = self.made.run if self.direct.written else self.made.before
+                    lines.append(f"{x} = {self._places[a]}[{', '.join(places)}]")
+                    self._own.add(x)
+                    return
             case Apply(op=Cast(), targets=(t,), args=(Var() as a,)) if a in self._places and not t.aval.shape:
                 same = a.aval.dtype.kind == t.aval.dtype.kind and a.aval.dtype.itemsize <= t.aval.dtype.itemsize
                 if same and not a.aval.shape:
