@@ -45,7 +45,7 @@ from .fastcall import guard_function
 from .orders import Orders
 
 if TYPE_CHECKING:
-    from .accelerate import Accelerated
+    from .accelerated import Accelerated
 
 
 class Entry:

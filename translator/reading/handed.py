@@ -128,7 +128,8 @@ class _Finder:
         if not purpose().hands_back:
             self.known = {cell: origin for cell, origin in self.known.items() if cell in written}
         self.parameters = {p.cell: p for p in parameters.values() if type(p) is Ref}
-        containers = ctx.callers.containers.values() if purpose().hands_back else (v for v, _ in changed_containers(ctx))
+        changed = (v for v, _ in changed_containers(ctx))
+        containers = ctx.callers.containers.values() if purpose().hands_back else changed
         owned = [v for v in containers if type(v) in (list, dict, set)]
         self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned}
 
