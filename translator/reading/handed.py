@@ -318,6 +318,23 @@ def known_leaves(translation: Translation) -> frozenset[int]:
     return frozenset(k for leaves in found for k in leaves)
 
 
+def arguments_themselves(translation: Translation) -> dict[int, int] | None:
+    """The leaves of the result that are the very arrays that are given for parameters of the program, by the places of
+    these. None where anything else is handed back.
+    """
+    if translation.changes or translation.beside:
+        return None
+    found: dict[int, int] = {}
+    for r in translation.returned:
+        what, leaves = r.choices[0], _leaves(translation.source.out, r.keys)
+        if len(leaves) != 1 or not r.is_known:
+            return None
+        if what is None or what.steps or not what.is_itself or not isinstance(what.origin, Given):
+            return None
+        found[leaves[0]] = what.origin.place
+    return found
+
+
 def _leaves(t: TreeDef, keys: Keys) -> range:
     """The numbers of the leaves that these keys lead to."""
     first = 0
