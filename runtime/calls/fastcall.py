@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...translator.ir import Root
-from ...translator.reading.handed import arguments_themselves
 from ...translator.spans import is_observed
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, Kind, leaf_nodes
@@ -184,7 +183,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
             if rest or named or type(a0) is not ndarray or a0.dtype is not d0 or a0.shape != (150, 150):
                 raise LookupError
             p0 = address(take(a0))
-        except (AttributeError, BufferError, LookupError, OverflowError, TypeError, ValueError):
+        except (AttributeError, BufferError, LookupError, MemoryError, OverflowError, TypeError, ValueError):
             pass
         else:
             code = loop0(all0(p0))
@@ -192,7 +191,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
             return a0
         ...
     """
-    write, handed = getattr(entry.program, "source", None), arguments_themselves(entry.translation)
+    write, handed = getattr(entry.program, "source", None), entry.handed
     if write is None or handed is None or not entry.alone or not 0 < len(args) <= MAX_ARGUMENTS:
         return None
     names: dict[str, Any] = {"ndarray": np.ndarray, "assemble": entry.assemble_result, "observed": is_observed}
@@ -222,7 +221,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
         f"""
     try:
         {before}
-    except (AttributeError, BufferError, LookupError, OverflowError, TypeError, ValueError):
+    except (AttributeError, BufferError, LookupError, MemoryError, OverflowError, TypeError, ValueError):
         pass
     else:
         {run}""",

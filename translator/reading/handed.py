@@ -128,10 +128,9 @@ class _Finder:
         if not purpose().hands_back:
             self.known = {cell: origin for cell, origin in self.known.items() if cell in written}
         self.parameters = {p.cell: p for p in parameters.values() if type(p) is Ref}
-        changed = (v for v, _ in changed_containers(ctx))
-        containers = ctx.callers.containers.values() if purpose().hands_back else changed
-        owned = [v for v in containers if type(v) in (list, dict, set)]
-        self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned}
+        changed = [v for v, _ in changed_containers(ctx)]
+        owned = ctx.callers.containers.values() if purpose().hands_back else changed
+        self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned if type(v) in (list, dict, set)}
 
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
