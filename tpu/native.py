@@ -10,9 +10,8 @@ with UNTRACED_NATIVE_LOOPS=0: then the loops are XLA's own. With UNTRACED_NATIVE
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,29 +27,20 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
-    Raise,
     Range,
     Statement,
     Var,
     While,
-    blocks_of,
     const,
     walk,
     with_blocks,
 )
 from ..translator.ops.core import (
-    At,
     Cast,
     ContractAttrs,
     Create,
-    Dyn,
     Elementwise,
-    Index,
-    IndexAttrs,
-    Put,
-    Reduce,
     Reshape,
-    indexed_shape,
     is_draw,
 )
 from ..translator.passes.units import COSTLY
@@ -58,6 +48,7 @@ from ..translator.verify import INDEX
 from . import compiler
 from .checks import Check
 from .lines import Lines
+from .work import elements, work
 from .writer import I64, Value, tensor_type
 
 if TYPE_CHECKING:
@@ -73,7 +64,6 @@ WIDEST_FUNCTION = 64
 """The same for sines and the like: XLA's are vectorised, the C library's are not."""
 LEAST_RESULTS = 1 << 15
 """Elements that products of small matrices have: of fewer too little is saved for what compiling takes, 0.2 s once."""
-TURNS = 100  # of a loop of which nothing is known
 
 
 def wanted() -> bool:
@@ -149,63 +139,6 @@ def source_of(group: Fused, function: Function) -> str:
     return write_loop(group, Checked(function)).source
 
 
-def work(s: For | While) -> float:
-    """Operations on elements, with a guess at the turns that only the run knows."""
-    inside = sum(map(operations, _below(s)))
-    return _turns(s) * (inside or 1)
-
-
-def _turns(s: For | While) -> float:
-    if isinstance(s, While):
-        return TURNS
-    turns = s.range.static()
-    return max(TURNS, _walked(s)) if turns is None else len(turns)
-
-
-def _walked(s: For) -> int:
-    """The length of the longest axis along which a loop goes by its index."""
-    lengths = [0]
-    for inner in s.body.statements:
-        if isinstance(inner, Apply) and isinstance(inner.attrs, IndexAttrs):
-            places = zip(inner.args[0].aval.shape, inner.attrs.dims, strict=True)
-            at = [(n, d.index.arg) for n, d in places if isinstance(d, At) and isinstance(d.index, Dyn)]
-            lengths += [n for n, k in at if inner.args[k] is s.body.params[0]]
-    return max(lengths)
-
-
-def _below(s: Statement) -> Iterator[Statement]:
-    for b in blocks_of(s):
-        yield from b.statements
-
-
-def operations(s: Statement) -> float:
-    match s:
-        case For() | While():
-            return work(s)
-        case If() | Fused():
-            return sum(map(operations, _below(s)))
-        case Raise():
-            return 1
-        case Apply():
-            return _elements(s)
-    return 1
-
-
-def _elements(s: Apply) -> int:
-    """How many elements a statement computes or stores; zero for views."""
-    match s.op:
-        case Reshape() | Create():
-            return 0
-        case Put():
-            assert isinstance(s.attrs, IndexAttrs)
-            return max(1, math.prod(indexed_shape(s.attrs, [a.aval for a in s.args])))
-        case Reduce():
-            return s.args[0].aval.size
-        case Index():
-            return 1
-    return max(t.aval.size for t in s.targets)
-
-
 def _is_wide(s: Statement) -> bool:
     if not isinstance(s, Apply):
         return False
@@ -214,7 +147,7 @@ def _is_wide(s: Statement) -> bool:
         most = WIDEST_FUNCTION
     elif isinstance(s.op, Cast | Create | Reshape):
         return False
-    return _elements(s) > most
+    return elements(s) > most
 
 
 # ---- in the program ------------------------------------------------------------------------------

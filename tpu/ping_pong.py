@@ -45,7 +45,7 @@ from ..translator.ir import (
 )
 from ..translator.ops.core import Index, IndexAttrs
 from ..translator.rewrite import Substitution, copy_statement, substitute
-from .native import work
+from .work import work
 
 SMALLEST = 1_024  # elements: below, one native kernel for the whole loop is as good
 LARGEST = 1 << 24  # elements of which it is looked at which of them several stores leave

@@ -46,7 +46,7 @@ from ..translator.ir import (
 )
 from ..translator.ops.core import Dim, Dyn, Gather, IndexAttrs, Run
 from ..translator.records import dataclass
-from .native import TURNS, operations
+from .work import TURNS, operations
 
 FEWEST = 32  # blocks: with fewer, the last lanes, which nobody follows, are too large a part
 HANDING = 600  # statements on a block that cost as much as handing out places: 2.5 us

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..translator.settings import switch
-from .native import operations
+from .work import operations
 
 if TYPE_CHECKING:
     from ..kernels.loops import NativeLoop

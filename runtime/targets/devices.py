@@ -80,6 +80,9 @@ class HostDevice:
     def is_deleted(self, data: Any) -> bool:
         return False
 
+    def let_go(self, host: np.ndarray[Any, Any]) -> None:
+        """The memory is NumPy's."""
+
     def dlpack(self, data: Any, **options: Any) -> Any:
         from .exchange import capsule_of
 

@@ -57,7 +57,7 @@ def test_what_decorators_load() -> None:
     )
     ours, everything = (line.split() for line in in_a_fresh_process(code).splitlines())
     light = "axes batch batch.form errors float0 ir offered precision randomness reading records settings".split()
-    light += ["tracebacks", "tree"]
+    light += ["spans", "tracebacks", "tree"]
     light += [f"reading.{m}" for m in ("libraries", "nodes", "signature", "source")]
     assert {m for m in ours if m.split(".")[0] != "runtime"} == {"translator", *(f"translator.{m}" for m in light)}
     later = {"calls.entries", *(f"transforms.{m}" for m in ("rules", "splicing", "testing"))}
