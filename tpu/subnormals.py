@@ -99,9 +99,11 @@ _told: WeakKeyDictionary[Platform, bool] = WeakKeyDictionary()
 
 def keeping_subnormals(program: Emitted, p: Platform) -> str:
     """The text of a program, with the call where subnormal numbers are to be kept."""
+    if program.form is None or not _asked(program.form):
+        return program.text
     from . import compiler
 
-    if program.form is None or not _asked(program.form) or not compiler.available():
+    if not compiler.available():
         return program.text
     _tell_threads(p)
     compiler.register([_handler("subnormals")])
