@@ -207,6 +207,12 @@ def slices_that_grow_in_loops(x):
     return last[-1] + sum(xs) * len(kept) + kept[-1]
 
 
+def named_inside(x):
+    xs = x * np.array([0.2, 0.9, 0.4, 1.1])
+    sines = [y for v in xs if (y := np.sin(v)) > 0.6]
+    return sum(z * z for v in xs if (z := np.cos(v)) < 0.9) + sines[0] * len(sines)
+
+
 def ordered_by_keys(x):
     xs, pairs = [], []
     for k in range(4):
@@ -236,6 +242,7 @@ CASES = [
     ordered_by_keys, ordered_tuples, of_a_class_made_inside,
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
     comprehended, sorted_in_place, inserted, queued, flagged, put_together, slices_that_grow_in_loops, slices_that_grow,
+    named_inside,
 ]  # fmt: skip
 
 
@@ -258,6 +265,17 @@ def test_batches(f):
     x = np.array([1.37, 2.2, 0.9])
     np.testing.assert_allclose(vmap(f)(x), [f(v) for v in x], rtol=1e-12)
     np.testing.assert_allclose(accelerate(vmap(grad(f)))(x), [grad(f)(v) for v in x], rtol=1e-10)
+
+
+def test_names_bound_inside_are_not_lost():
+    """What := binds is a local of the function; the loop that stands for a comprehension does not give it back."""
+
+    def f(x):
+        found = [y for v in x if (y := np.sin(v)) > 0.3]
+        return found[0] * y
+
+    with pytest.raises(UntracedError, match="keeps elements by data"):
+        grad(f)(np.array([0.1, 0.5, 0.7]))
 
 
 def test_integers_that_decide_are_known():
