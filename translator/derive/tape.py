@@ -193,7 +193,8 @@ class _Planner:
                 self.saved.setdefault(v)
         for v in wanted:
             more = {u: None for u in self.leaves(v) if u not in self.saved}
-            self.saved.update(more if v.aval.weak or total(more) <= total((v,)) else {v: None})
+            again = total(more) <= total((v,)) or (v.aval.weak and not any(u.aval.shape for u in more))
+            self.saved.update(more if again else {v: None})
         return self.saved
 
     def leaves(self, v: Var) -> tuple[Var, ...]:

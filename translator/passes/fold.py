@@ -173,14 +173,27 @@ class _Elementwise:
         if x is y and (twice := self.regrouped(x, 2.0)) is not None:
             return twice
         if x.aval.dtype.kind in "iu" and y.aval.dtype.kind in "iu":
-            return x if number_of(y) == 0 else y if number_of(x) == 0 else None
+            return x if number_of(y) == 0 else y if number_of(x) == 0 else self.shifted(y, 1)
         return None
+
+    def shifted(self, by: Atom, sign: int) -> Found:
+        """`k - 1` for `k + -1`, `k` for `(k + 1) - 1`: Python's ints, which are exact."""
+        x = self.args[0]
+        if not isinstance(by, Const) or not (by.aval == x.aval == Aval((), np.dtype(np.int64), weak=True)):
+            return None
+        total = sign * int(by.value)
+        inner = self.made(x, ops.ADD) or self.made(x, ops.SUBTRACT)
+        if inner is not None and inner.args[0].aval == x.aval and isinstance(c := inner.args[1], Const) and c.aval.weak:
+            x, total = inner.args[0], total + (int(c.value) if inner.op is ops.ADD else -int(c.value))
+        elif sign * total > 0:
+            return None
+        return x if not total else Call(ops.ADD if total > 0 else ops.SUBTRACT, (x, const(abs(total))))
 
     def subtract(self) -> Found:
         x, y = self.args
         if (opposite := self.opposite(y)) is not None:
             return self.with_opposite(ops.ADD, x, opposite)
-        return x if _is_positive_zero(y) else None
+        return x if _is_positive_zero(y) else self.shifted(y, -1)
 
     def with_opposite(self, op: Elementwise, a: Atom, opposite: Atom | Call | Nested) -> Found:
         return Nested(op, (a, opposite)) if self.keeps_loop(a, opposite) else None

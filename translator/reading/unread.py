@@ -93,7 +93,7 @@ class _Writer:
         yield from self.narrowed(b, s)
         if isinstance(s.attrs, IndexAttrs):
             yield from self.leaving(b, s)
-        elif is_python_int(s):
+        elif is_python_int(s) and s.args[0].aval.dtype.kind == "f":
             yield _beyond_numbers(b, s.args[0]), OverflowError, "cannot convert float to integer"
         elif isinstance(s.op, Linalg):
             yield _is_no_number(b, s.targets[0]), np.linalg.LinAlgError, f"{s.op.name} fails"
