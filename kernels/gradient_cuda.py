@@ -66,7 +66,8 @@ class CudaGradient(GradientKernel):
 
     def firsts(self, sides: Mapping[First, tuple[Tile, Tile]], along_rows: bool) -> list[Sections]:
         """The first products: what they are called, and their operands."""
-        found, (high, broad) = [], self.high(along_rows)
+        found: list[Sections] = []
+        high, broad = self.high(along_rows)
         for f, (left, right) in sides.items():
             across, deep = ACROSS[f.depth], self.deep(f.depth)
             own = {
