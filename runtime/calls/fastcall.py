@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...translator.ir import Root
-from ...translator.reading.handed import arguments_themselves
 from ...translator.spans import is_observed
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, Kind, leaf_nodes
@@ -192,7 +191,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
             return a0
         ...
     """
-    write, handed = getattr(entry.program, "source", None), arguments_themselves(entry.translation)
+    write, handed = getattr(entry.program, "source", None), entry.handed
     if write is None or handed is None or not entry.alone or not 0 < len(args) <= MAX_ARGUMENTS:
         return None
     names: dict[str, Any] = {"ndarray": np.ndarray, "assemble": entry.assemble_result, "observed": is_observed}

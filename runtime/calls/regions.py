@@ -23,7 +23,7 @@ from ...translator.reading.signature import signature_of, unopened
 from ...translator.reading.source import source_of
 from ...translator.tree import Kind, TreeDef
 from . import forking
-from .accelerate import Accelerated
+from .accelerated import Accelerated
 from .arguments import Key, are_wide, open_arguments
 from .callables import is_users_object
 from .entries import Entry, TargetEntry
