@@ -75,6 +75,21 @@ What SciPy computes from known numbers alone (windows, filters, nodes) is a cons
 `ppf` and `isf` are known of {quantiles}.
 """
 
+DIFFERENCES = """## Where results are not NumPy's
+
+- Arguments in the other byte order are read by their values. What NumPy would copy from them in their order
+  (`x.copy()`, `x[[0, 1]]`, `np.zeros_like(x)`) comes in the machine's, and `x.dtype` is the machine's.
+- Arrays of their own, where NumPy has views or the argument: reshapes of a Fortran-ordered argument's transpose,
+  `as_strided`, what a loop leaves that has made no turn, or has only swapped names. Tuples, and containers from
+  outside the function, come back as new ones; lists, dicts and sets of the caller's as themselves. What
+  `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
+- Complex numbers: powers of infinities and NaN and those that overflow, quotients by numbers near the largest,
+  `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves open.
+- `sum` of a list or an array adds in NumPy's order in derivatives, where Python goes from left to right.
+- In derivatives, lists of unknown lengths that meet must be of one length: one of a single element is refused.
+- A global that another thread binds anew during a call may be read before or after.
+"""
+
 ACCURACY_HEAD = """## Accuracy
 
 The last four columns of the tables below are the largest errors found on the target `cpu`, against results in 150
@@ -196,7 +211,7 @@ def page() -> str:
             HEAD.replace("{distributions}", distributions()).replace("{quantiles}", quantiles()),
             *("## Functions\n", functions()),
             *("## Arrays\n", methods()),
-            *("## Left to CPython\n", left(), ACCURACY_HEAD),
+            *("## Left to CPython\n", left(), DIFFERENCES, ACCURACY_HEAD),
             *("## Elementwise operations\n", rows(), "## Functions composed of operations\n", composed()),
         )
     )

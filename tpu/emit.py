@@ -310,9 +310,7 @@ class Emitter:
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
                 assert isinstance(attrs, ReduceAttrs)
-                x = self.value(args[0])
-                x = hidden(w, x) if (s.targets[0], 0) in self.as_written.rounded else x
-                return reduce(w, name, x, attrs, out.dtype, s.targets[0] not in self.unmissed)
+                return reduce(w, name, self.rounded(s, 0), attrs, out.dtype, s.targets[0] not in self.unmissed)
             case ArgReduce(name=name):
                 assert isinstance(attrs, ArgReduceAttrs)
                 return arg_reduce(w, name, self.value(args[0]), attrs)
@@ -330,7 +328,7 @@ class Emitter:
             case Contract():
                 assert isinstance(attrs, ContractAttrs)
                 made = self._small_products(s) if out.ndim > 1 and self.target == "cpu" else None
-                return made or contract(w, self.value(args[0]), self.value(args[1]), attrs, out.dtype, self.target)
+                return made or contract(w, self.rounded(s, 0), self.rounded(s, 1), attrs, out.dtype, self.target)
             case Reshape(name=name):
                 return self.reshape(name, self.value(args[0]), s)
             case Concatenate():
@@ -449,6 +447,11 @@ class Emitter:
                 return bounded
         gradual = transcendentals.gradual_rule_for(name, dtype) if switch("UNTRACED_SUBNORMALS", False) else None
         return gradual or hyperbolic.rule_for(name, dtype) or transcendentals.rule_for(name, dtype, size)
+
+    def rounded(self, s: Apply, place: int) -> Value:
+        """An argument, hidden from LLVM where `as_written` says so."""
+        x = self.value(s.args[place])
+        return hidden(self.writer, x) if (s.targets[0], place) in self.as_written.rounded else x
 
     def spread(self, atom: Atom, dtype: DType, shape: Shape) -> Value:
         """An argument in the dtype and shape in which the operation computes."""

@@ -43,29 +43,30 @@ static void keep_subnormals() {
 }
 """
 _MEETING = """
-#include <chrono>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
+#include <stdlib.h>
+#include <time.h>
 
 // Tasks that wait for each other are in as many threads. The pool may have fewer to spare: they do not wait for long.
-struct Meeting {
-    std::mutex lock;
-    std::condition_variable news;
-    int64_t expected = 0, come = 0, gone = 0;
-};
+// Whoever leaves last frees it. Without C++'s library, which loops are not linked with.
+struct Meeting { int64_t expected, come, gone, holders; };
+
+static void leave(Meeting *meeting, int64_t count) {
+    if (__atomic_sub_fetch(&meeting->holders, count, __ATOMIC_ACQ_REL) == 0) free(meeting);
+}
+
+static void wait_for(const int64_t *count, int64_t least, int milliseconds) {
+    const timespec moment = {0, 50000};
+    for (int k = 0; k < 20 * milliseconds && __atomic_load_n(count, __ATOMIC_ACQUIRE) < least; k++)
+        nanosleep(&moment, nullptr);
+}
 
 static void take_part(void *data) {
-    auto *mine = (std::shared_ptr<Meeting> *)data;
-    auto meeting = *mine;
-    delete mine;
+    auto *meeting = (Meeting *)data;
     keep_subnormals();
-    std::unique_lock<std::mutex> held(meeting->lock);
-    ++meeting->come;
-    meeting->news.notify_all();
-    meeting->news.wait_for(held, std::chrono::seconds(1), [&] { return meeting->come >= meeting->expected; });
-    ++meeting->gone;
-    meeting->news.notify_all();
+    __atomic_add_fetch(&meeting->come, 1, __ATOMIC_ACQ_REL);
+    wait_for(&meeting->come, meeting->expected, 1000);
+    __atomic_add_fetch(&meeting->gone, 1, __ATOMIC_ACQ_REL);
+    leave(meeting, 1);
 }
 """
 _HANDLERS = {
@@ -73,18 +74,22 @@ _HANDLERS = {
     keep_subnormals();
     return nullptr;""",
     "threads": """
-    auto meeting = std::make_shared<Meeting>();
-    XLA_FFI_ThreadPool_NumThreads_Args counted = {sizeof counted, nullptr, frame->ctx, &meeting->expected};
+    int64_t asked = 0;
+    XLA_FFI_ThreadPool_NumThreads_Args counted = {sizeof counted, nullptr, frame->ctx, &asked};
     if (auto *error = frame->api->XLA_FFI_ThreadPool_NumThreads(&counted)) return error;
-    const int64_t asked = meeting->expected;
+    auto *meeting = (Meeting *)calloc(1, sizeof(Meeting));
+    if (!meeting) return nullptr;
+    meeting->expected = asked;
+    meeting->holders = asked + 1;
     for (int64_t k = 0; k < asked; k++) {
-        auto *given = new std::shared_ptr<Meeting>(meeting);
-        XLA_FFI_ThreadPool_Schedule_Args task = {
-            sizeof task, nullptr, frame->ctx, take_part, given};
-        if (auto *error = frame->api->XLA_FFI_ThreadPool_Schedule(&task)) return error;
+        XLA_FFI_ThreadPool_Schedule_Args task = {sizeof task, nullptr, frame->ctx, take_part, meeting};
+        if (auto *error = frame->api->XLA_FFI_ThreadPool_Schedule(&task)) {
+            leave(meeting, asked + 1 - k);
+            return error;
+        }
     }
-    std::unique_lock<std::mutex> held(meeting->lock);
-    meeting->news.wait_for(held, std::chrono::seconds(2), [&] { return meeting->gone >= asked; });
+    wait_for(&meeting->gone, asked, 2000);
+    leave(meeting, 1);
     return nullptr;""",
 }
 _VERSION = hashlib.sha256((_CLEARED + _MEETING + "".join(_HANDLERS.values())).encode()).hexdigest()[:16]
@@ -92,7 +97,7 @@ _lock = threading.Lock()
 _told: WeakKeyDictionary[Platform, bool] = WeakKeyDictionary()
 
 
-def keeping(program: Emitted, p: Platform) -> str:
+def keeping_subnormals(program: Emitted, p: Platform) -> str:
     """The text of a program, with the call where subnormal numbers are to be kept."""
     from . import compiler
 

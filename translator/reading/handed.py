@@ -128,9 +128,9 @@ class _Finder:
         if not purpose().hands_back:
             self.known = {cell: origin for cell, origin in self.known.items() if cell in written}
         self.parameters = {p.cell: p for p in parameters.values() if type(p) is Ref}
-        containers = ctx.callers.containers.values() if purpose().hands_back else (v for v, _ in changed_containers(ctx))
-        owned = [v for v in containers if type(v) in (list, dict, set)]
-        self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned}
+        changed = [v for v, _ in changed_containers(ctx)]
+        owned = ctx.callers.containers.values() if purpose().hands_back else changed
+        self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned if type(v) in (list, dict, set)}
 
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
@@ -316,6 +316,23 @@ def known_leaves(translation: Translation) -> frozenset[int]:
     within = (0,) if translation.changes or translation.beside else ()
     found = [_leaves(translation.source.out, (*within, *r.keys)) for r in translation.returned if r.is_known]
     return frozenset(k for leaves in found for k in leaves)
+
+
+def arguments_themselves(translation: Translation) -> dict[int, int] | None:
+    """The leaves of the result that are the very arrays that are given for parameters of the program, by the places of
+    these. None where anything else is handed back.
+    """
+    if translation.changes or translation.beside:
+        return None
+    found: dict[int, int] = {}
+    for r in translation.returned:
+        what, leaves = r.choices[0], _leaves(translation.source.out, r.keys)
+        if len(leaves) != 1 or not r.is_known:
+            return None
+        if what is None or what.steps or not what.is_itself or not isinstance(what.origin, Given):
+            return None
+        found[leaves[0]] = what.origin.place
+    return found
 
 
 def _leaves(t: TreeDef, keys: Keys) -> range:
