@@ -19,11 +19,12 @@ from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
 from ..translator.passes.alignment import nbytes
 from ..translator.records import dataclass
-from .attention_gradient import match_gradient, plan_gradient, reach_groups_of_gradient, times_made
+from .attention_gradient import plan_gradient, reach_groups_of_gradient
 from .causal import WORTH, reach_of, seen_beyond
 from .contract import SUMMED, Engine, Roles, library_rate
 from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
+from .gradient_pattern import match_gradient, times_made
 from .layout import Strides
 from .parts import ENOUGH_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch

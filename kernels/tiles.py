@@ -28,7 +28,8 @@ WORDS = frozenset(
     k_down rows start top total largest higher rescale shift weight score query channel channels j_down depth each
     edge fetch fetch_keys fetch_values held keys_next left left_next level levels made memory offset products right
     right_next scores shared shifts stripe sums tall turn values_next AHEAD BLOCK_C BLOCK_I BLOCK_J BLOCK_K
-    KEYS_EACH LEFT_EACH Operand RIGHT_EACH SHARED STRIPE Shared Sums TALL VALUES_EACH""".split()  # noqa: SIM905
+    KEYS_EACH LEFT_EACH Operand RIGHT_EACH SHARED STRIPE Shared Sums TALL VALUES_EACH
+     WIDEST odd scores_t slopes turned""".split()  # noqa: SIM905
 )
 
 
@@ -70,6 +71,7 @@ class Tile(Body):
         self.neighbour = "lane"
         self.fast = ""
         self.stored = stored
+        self.out = 0  # the place of its first result among the group's
         self.guarded = frozenset(i.variable for i in indices if i.guarded)
         self.held: dict[int, Held] = {}
         self.hints: list[str] = []
@@ -90,7 +92,11 @@ class Tile(Body):
         return [text for v in self.lowered.values for text in self.line(v)]
 
     def stores(self) -> list[str]:
-        return [self.store(i, o) for i, o in enumerate(self.lowered.outputs)]
+        return [self.store(i, o) for i, o in self.results()]
+
+    def results(self) -> list[tuple[int, Output]]:
+        """What goes to memory, and its place among the group's results."""
+        return list(enumerate(self.lowered.outputs, self.out)) if self.stored else []
 
     def hold(self, held: dict[int, Held]) -> None:
         """What the kernel has of the value's dtype needs no name of its own."""
@@ -144,7 +150,7 @@ class Tile(Body):
     def streams(self) -> list[Access]:
         """The accesses of all loads from memory, and of the stores."""
         loads = [a for v, a in self.loads()]
-        return loads + ([self.stored_at(o) for o in self.lowered.outputs] if self.stored else [])
+        return loads + [self.stored_at(o) for _, o in self.results()]
 
     def loads(self) -> list[tuple[Value, Access]]:
         values = [v for v in self.lowered.values if isinstance(v.source, Load) and v.source.param not in self.held]
@@ -224,15 +230,14 @@ def neighbours(tile: Tile, dtype: DType, choices: Sequence[str]) -> Neighbours:
         steps = [(a, sum(map(bool, a.strides))) for a in tile.streams() if tile.packs(a)]
         return sum(n for _, n in steps)
 
-    stored = tile.stored
     tile.fast = max(choices, key=walked)  # the first of equals
     width = 16 // dtype.itemsize
     own = tile.space(tile.fast)
     before, inside = tile.indices([s for s in tile.layout.spaces if s is not own]), tile.indices([own])
-    plain = [*inside, *tile.computed(), *(tile.stores() if stored else [])]
+    plain = [*inside, *tile.computed(), *tile.stores()]
     text = tile.dialect.convert(tile.text(tile.value), tile.value.dtype, dtype)
     tile.packed = True
-    packed = [*inside, *tile.computed(), *(tile.stores() if stored else [])]
+    packed = [*inside, *tile.computed(), *tile.stores()]
     tile.packed = False
     loads = []
     for v, access in tile.loads():
@@ -241,7 +246,7 @@ def neighbours(tile: Tile, dtype: DType, choices: Sequence[str]) -> Neighbours:
             pointer = tile.pointers["in", v.source.param].name
             loads.append(_pack(tile, f"{v.name}_pack", pointer, v.source.param, access, v.dtype))
     stores = []
-    for k, o in enumerate(tile.lowered.outputs if stored else ()):
+    for k, o in tile.results():
         if tile.packs(tile.stored_at(o)):
             pointer = tile.pointers["out", k].name
             stores.append(_pack(tile, tile.output_pack(k), pointer, ("out", k), tile.stored_at(o), o.dtype))
@@ -302,6 +307,7 @@ class Tiles:
                     raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
         tile = Tile(lowered, accesses, indices, axes, self.dialect, stored)
+        tile.out = self.group.body.results.index(results[0]) if stored else 0
         self.share_extents(tile, labels)
         tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
         tile.hints = [t.hint for t in self.group.targets]

@@ -37,6 +37,7 @@ from .options import Flags, compile_options
 from .platform import Platform, one_device, platform
 from .repeats import repeats
 from .stored import compile_or_load
+from .subnormals import keeping_subnormals
 from .temporaries import keeping, worth_keeping
 
 Buffer = Any
@@ -289,7 +290,7 @@ def _compile(
         devices = assignment.devices
         assignment.put_into(options)
     try:
-        return compile_or_load(p.client, program.text, devices, options)
+        return compile_or_load(p.client, keeping_subnormals(program, p), devices, options)
     except RuntimeError as error:
         raise backend_error(f"XLA cannot compile {program.name}", error) from error
 

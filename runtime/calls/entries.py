@@ -394,6 +394,8 @@ class TargetEntry(Entry):
         # whether a call with Arrays alone can skip all but the guards
         unseen = not (self.values or self.captures or self.mutated or self.layouts)
         self.direct = straight and unseen and not translation.changes
+        beside = translation.changes or translation.beside or self.captures or self.layouts
+        self.alone = not (beside or donated or self.hosted)  # what a call is given and gives is arguments and results
 
     @functools.cached_property
     def full(self) -> Program:

@@ -359,6 +359,9 @@ class Expressions:
         if attrs.weak and isinstance(x, Const) and dtype.kind == "b":
             return ast.Constant(bool(x.value))
         if attrs.weak:
+            made = self.folded.get(x) if isinstance(x, Var) else None
+            if made is not None and made.op is ops.ABSOLUTE and made.args[0].aval == Aval((), dtype, weak=True):
+                return call("abs", self.atom(made.args[0]))
             return call({"i": "int", "f": "float", "c": "complex", "b": "bool"}[dtype.kind], self.atom(x))
         if x.aval.weak or self.is_python_bool(x):
             return call(dtype_literal(dtype), self.atom(x))
