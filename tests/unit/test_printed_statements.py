@@ -58,7 +58,8 @@ def test_functions_of_numpy_write_over_parameters_that_the_function_is_meant_to_
         value = build(b)
         return body_of(function(b.block([p, *others], [value]), NONE, (0,)))
 
-    assert written(x, lambda b: b.apply(ops.CLIP, x, const(-1.0), const(1.0), hint="x")) == "np.clip(x, -1.0, 1.0, out=x)"
+    clipped = written(x, lambda b: b.apply(ops.CLIP, x, const(-1.0), const(1.0), hint="x"))
+    assert clipped == "np.clip(x, -1.0, 1.0, out=x)"
     assert written(x, lambda b: b.apply(ops.ABSOLUTE, x, hint="x")) == "np.abs(x, out=x)"
     assert written(k, lambda b: b.apply(ops.LEFT_SHIFT, k, const(2), hint="k")) == "k <<= 2"
     assert written(m, lambda b: b.apply(ops.LOGICAL_NOT, m, hint="m")) == "np.invert(m, out=m)"
