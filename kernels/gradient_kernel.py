@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..translator.ir import Apply, Atom, DType, Fused, Var
+from ..translator.ir import Atom, Fused, Var
 from ..translator.ops.core import ReduceAttrs
 from .causal import Beyond
 from .dialects import accumulator
