@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from ..translator.settings import switch
 from .native import operations
+from .stored import compile_or_load
 
 if TYPE_CHECKING:
     from ..kernels.loops import NativeLoop
@@ -77,19 +78,23 @@ _HANDLERS = {
     int64_t asked = 0;
     XLA_FFI_ThreadPool_NumThreads_Args counted = {sizeof counted, nullptr, frame->ctx, &asked};
     if (auto *error = frame->api->XLA_FFI_ThreadPool_NumThreads(&counted)) return error;
-    auto *meeting = (Meeting *)calloc(1, sizeof(Meeting));
-    if (!meeting) return nullptr;
-    meeting->expected = asked;
-    meeting->holders = asked + 1;
-    for (int64_t k = 0; k < asked; k++) {
-        XLA_FFI_ThreadPool_Schedule_Args task = {sizeof task, nullptr, frame->ctx, take_part, meeting};
-        if (auto *error = frame->api->XLA_FFI_ThreadPool_Schedule(&task)) {
-            leave(meeting, asked + 1 - k);
-            return error;
+    for (int attempt = 0; attempt < 3; attempt++) {  // the pool may be at work
+        auto *meeting = (Meeting *)calloc(1, sizeof(Meeting));
+        if (!meeting) return no_memory(frame);
+        meeting->expected = asked;
+        meeting->holders = asked + 1;
+        for (int64_t k = 0; k < asked; k++) {
+            XLA_FFI_ThreadPool_Schedule_Args task = {sizeof task, nullptr, frame->ctx, take_part, meeting};
+            if (auto *error = frame->api->XLA_FFI_ThreadPool_Schedule(&task)) {
+                leave(meeting, asked + 1 - k);
+                return error;
+            }
         }
+        wait_for(&meeting->gone, asked, 2000);
+        const bool all = __atomic_load_n(&meeting->come, __ATOMIC_ACQUIRE) >= asked;
+        leave(meeting, 1);
+        if (all) break;
     }
-    wait_for(&meeting->gone, asked, 2000);
-    leave(meeting, 1);
     return nullptr;""",
 }
 _VERSION = hashlib.sha256((_CLEARED + _MEETING + "".join(_HANDLERS.values())).encode()).hexdigest()[:16]
@@ -124,7 +129,7 @@ def _tell_threads(p: Platform) -> None:
         compiler.register([_handler("threads")])
         head = "module @threads {\n  func.func public @main() {"
         text = f"{head}\n    {_call('threads')}\n    return\n  }}\n}}\n"
-        made = p.client.compile_and_load(text, p.devices, p.xla_client.CompileOptions())
+        made = compile_or_load(p.client, text, p.devices, p.xla_client.CompileOptions())
         made.execute_sharded([], with_tokens=True).consume_token().block_until_ready()
         _told[p] = True
 
