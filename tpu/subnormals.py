@@ -33,6 +33,8 @@ LEAST_WORK = 1 << 17
 CALL = "untraced_subnormals"
 _FIELDS = "{api_version = 4 : i32, has_side_effect = true}"
 _CLEARED = """
+#ifndef KEEPS_SUBNORMALS
+#define KEEPS_SUBNORMALS
 static void keep_subnormals() {
 #if defined(__SSE__)
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~0x8040u);
@@ -42,6 +44,7 @@ static void keep_subnormals() {
     asm volatile("msr fpcr, %0" : : "r"(mode & ~(1ul << 24)));
 #endif
 }
+#endif
 """
 _MEETING = """
 #include <stdlib.h>
@@ -109,7 +112,6 @@ def keeping_subnormals(program: Emitted, p: Platform) -> str:
     if program.form is None or not _asked(program.form) or not compiler.available():
         return program.text
     _tell_threads(p)
-    compiler.register([_handler("subnormals")])
     name, head, rest = program.text.split("\n", 2)  # the lines that follow keep their numbers, by which they are known
     return "\n".join((name, f"{head} {_call('subnormals')}", rest))
 
@@ -126,7 +128,7 @@ def _tell_threads(p: Platform) -> None:
     with _lock:
         if p in _told:
             return
-        compiler.register([_handler("threads")])
+        compiler.register([_handler(what) for what in _HANDLERS])  # in one library
         head = "module @threads {\n  func.func public @main() {"
         text = f"{head}\n    {_call('threads')}\n    return\n  }}\n}}\n"
         made = compile_or_load(p.client, text, p.devices, p.xla_client.CompileOptions())
