@@ -78,12 +78,13 @@ class CudaGradient(GradientKernel):
             found.append(own)
         return found
 
-    def last(self, k: int, t: Last, other: Tile | First, stored: Tile, text: str) -> Sections:
+    def last(self, t: Last, other: Tile | First, stored: Tile, text: str) -> Sections:
         """A last product: what of the scores it takes, its other operand, and its result."""
         channel = self.index.channel(self.fused, self.g, t)
         deep = self.deep(channel.extent_name)
         found: Sections = {
-            "name": t.target.hint, "factor": f"factor_{k}", "text": text, "type": CUDA.type_name(accumulator(t.dtype)),
+            "factor": self.tiles.names.fresh("factor"), "sums": self.tiles.names.fresh("products"),
+            "text": text, "type": CUDA.type_name(accumulator(t.dtype)),
             "channel": channel.variable, "extent": channel.extent_name, "block": BLOCKS[channel.extent_name],
         }  # fmt: skip
         self.shared += self.engine.nbytes(self.own, self.turning, t.along_rows)
@@ -96,9 +97,11 @@ class CudaGradient(GradientKernel):
         found["stored"] = self.neighbours(stored, channel.variable, "i" if t.along_rows else "j")
         return found
 
-    def rows_known(self, tile: Tile) -> list[tuple[str, str]]:
-        """The sums along rows that these lines read, and where a kernel before this one has stored them."""
-        return [(name, self.place(tile, k, name)) for name, k in self.rows_read(tile).items()]
+    def rows_known(self, tile: Tile) -> list[tuple[str, str, str]]:
+        """The sums along rows that these lines read, in registers by this name, and where a kernel before this one has
+        stored them."""
+        fresh = self.tiles.names.fresh
+        return [(name, fresh(f"row_{name}"), self.place(tile, k, name)) for name, k in self.rows_read(tile).items()]
 
     def place(self, tile: Tile, index: int, name: str) -> str:
         pointer = tile.pointer("partial", index, name, self.g.gathered)
@@ -143,7 +146,7 @@ class CudaGradient(GradientKernel):
             own = self.tiles.names.fresh("sum")
             text = CUDA.convert(inside.text(o.value), o.value.dtype, self.g.gathered)
             found.append((own, self.place(inside, len(self.known) + k, own), text))
-        sections["texts"] = [(n, text) for n, _, text in found]
+        sections["added"] = [(n, text) for n, _, text in found]
         sections["sums"] = [(n, place) for n, place, _ in found]
         return self.launch(name, True, "summed", sections)
 
@@ -160,10 +163,10 @@ class CudaGradient(GradientKernel):
         sections: Sections = {"firsts": self.firsts(sides, along_rows), "lines": inside.lines()}
         sections["rows_known"] = self.rows_known(inside)
         found = []
-        for k, (t, (other, stored)) in enumerate(zip(lasts, parts, strict=True)):
+        for t, (other, stored) in zip(lasts, parts, strict=True):
             value = inside.lowered.outputs[weights.index(t.weight)].value
             text = CUDA.convert(CUDA.convert(inside.text(value), value.dtype, t.dtype), t.dtype, self.element)
-            found.append(self.last(k, t, other, stored, text))
+            found.append(self.last(t, other, stored, text))
         sections["lasts"] = found
         return self.launch(name, along_rows, "multiplied", sections)
 

@@ -29,7 +29,7 @@ WORDS = frozenset(
     edge fetch fetch_keys fetch_values held keys_next left left_next level levels made memory offset products right
     right_next scores shared shifts stripe sums tall turn values_next AHEAD BLOCK_C BLOCK_I BLOCK_J BLOCK_K
     KEYS_EACH LEFT_EACH Operand RIGHT_EACH SHARED STRIPE Shared Sums TALL VALUES_EACH
-     WIDEST factor factor_0 factor_1 factor_2 odd products_1 products_2 products_3 scores_t slopes turned""".split()  # noqa: SIM905
+     WIDEST odd scores_t slopes turned""".split()  # noqa: SIM905
 )
 
 

@@ -189,6 +189,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
+    "causal_gradient": (grad(causal_loss, argnums=(0, 1, 2)), (h(16, 4096, 64),) * 3),
     "escape": (vmap(escape), (f(4096), f(4096))),
     "escape_on_a_grid": (vmap(vmap(escape, in_axes=(0, None)), in_axes=(None, 0)), (f(700), f(500))),
 }
@@ -196,7 +197,6 @@ TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
     "causal_of_long_rows": (products.causal, (h(16, 4096, 128),) * 3),
-    "causal_gradient": (grad(causal_loss, argnums=(0, 1, 2)), (h(16, 4096, 64),) * 3),
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_on_the_chip": (softmax, (f(512, 65_536),)),

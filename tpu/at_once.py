@@ -27,7 +27,7 @@ from .direct import Call, Direct, Made, ends_by_interrupt, is_nothing
 
 @dataclass(slots=True)
 class Source:
-    """Statements `before` anything is written, of which a LookupError, a TypeError, a ValueError or a BufferError says
+    """Statements `before` anything is written, of which an error says
     that the call is to be made otherwise; statements that `run` loops that write arguments; the names of the arrays
     that are results of the program and made anew, by their places; what the names in all of these mean.
     """

@@ -184,7 +184,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
             if rest or named or type(a0) is not ndarray or a0.dtype is not d0 or a0.shape != (150, 150):
                 raise LookupError
             p0 = address(take(a0))
-        except (AttributeError, BufferError, LookupError, OverflowError, TypeError, ValueError):
+        except (AttributeError, BufferError, LookupError, MemoryError, OverflowError, TypeError, ValueError):
             pass
         else:
             code = loop0(all0(p0))
@@ -222,7 +222,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
         f"""
     try:
         {before}
-    except (AttributeError, BufferError, LookupError, OverflowError, TypeError, ValueError):
+    except (AttributeError, BufferError, LookupError, MemoryError, OverflowError, TypeError, ValueError):
         pass
     else:
         {run}""",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -211,7 +213,35 @@ def named_inside(x):
     return sum(z * z for v in xs if (z := np.cos(v)) < 0.9) + sines[0] * len(sines)
 
 
+def ordered_by_keys(x):
+    xs, pairs = [], []
+    for k in range(6):
+        if np.sin(x * k) > -0.5:
+            xs.append(np.cos(x * k))
+            pairs.append((float(k % 2), x * k))
+    xs.sort(key=lambda v: (v - 0.3) ** 2, reverse=True)
+    nearest = min(xs, key=lambda v: abs(v - 0.1))
+    last = max(pairs)
+    by_second = sorted(pairs, key=lambda p: -p[1])
+    return xs[0] * 2.0 + xs[1] ** 2 + nearest * 3.0 + last[1] + by_second[0][1] ** 2
+
+
+def ordered_tuples(x):
+    at = [(np.sin(x * k), k, x * k) for k in range(5)]
+    tied = [(1.0, x), (1.0, 2.0 * x), (0.5, 3.0 * x)]
+    return max(at)[2] + min(at)[2] ** 2 + max(tied)[1] * sorted(tied, reverse=True)[1][1]
+
+
+def of_a_class_made_inside(x):
+    State = namedtuple("State", "place speed")
+    s = State(x, 2.0 * x)
+    while s.place < 4.0:
+        s = s._replace(place=s.place + 0.5 * s.speed)
+    return s.place * s.speed
+
+
 CASES = [
+    ordered_by_keys, ordered_tuples, of_a_class_made_inside,
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
     comprehended, sorted_in_place, inserted, queued, flagged, put_together, slices_that_grow_in_loops, slices_that_grow,
     named_inside,

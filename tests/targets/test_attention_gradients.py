@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,10 +11,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from attention_programs import CASES, SLOW_MEMORY, layer, softmax, three, tolerance
+from host_cuda import HostCuda, aligned
 
 from untraced import grad, value_and_grad
 from untraced.kernels import attention_gradient, recomputed
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.backend import Backend
 from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
 from untraced.kernels.facts import H200, Facts
 from untraced.kernels.resources import resources_of
@@ -24,31 +28,41 @@ pytest.importorskip("triton")
 from triton_interpreter import TritonInterpreter  # noqa: E402
 
 
-def translated(function: Callable[..., Any], args: list[Any]) -> Function:
-    return translate(function, abstract_with_leaves(function, tuple(args), {})[0], target="triton").function
+def translated(function: Callable[..., Any], args: list[Any], language: str = "triton") -> Function:
+    return translate(function, abstract_with_leaves(function, tuple(args), {})[0], target=language).function
 
 
 def kinds(function: Callable[..., Any], args: list[Any], facts: Facts = SLOW_MEMORY) -> list[str]:
     return [k.kind for k in kernels_of(translated(function, args), "triton", facts)]
 
 
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+LANGUAGES = ["triton", pytest.param("cuda", marks=needs_compiler)]
+
+
 @pytest.fixture(scope="module")
-def backend() -> Iterator[TritonInterpreter]:
-    found = TritonInterpreter()
-    yield found
-    found.close()
+def backends() -> Iterator[dict[str, Backend]]:
+    interpreter = TritonInterpreter()
+    yield {"triton": interpreter, "cuda": HostCuda()}
+    interpreter.close()
 
 
+@pytest.fixture
+def backend(backends: dict[str, Backend]) -> Backend:
+    return backends["triton"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", CASES)
-def test_gradients(name: str, backend: TritonInterpreter) -> None:
+def test_gradients(name: str, language: str, backends: dict[str, Backend]) -> None:
     function, args = CASES[name]
     derivative = grad(function, argnums=(0, 1, 2))
-    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+    found = GpuExecutor(translated(derivative, args, language), backends[language], SLOW_MEMORY)(args)
     wide = [a.astype("f8") if a.dtype.kind == "f" else a for a in args]
     for got, want in zip(found, derivative(*wide), strict=True):
         assert got.dtype == args[0].dtype and got.shape == want.shape
         np.testing.assert_allclose(got.astype("f8"), want, rtol=0, atol=tolerance(args) * np.abs(want).max())
-    driver = driver_of(translated(derivative, args), "triton", SLOW_MEMORY).text
+    driver = driver_of(translated(derivative, args, language), language, SLOW_MEMORY).text
     matrix = ", ".join(map(str, (2, 2, 70, 70) if "layer" in name else (len(args[0]), 45)))
     assert f"empty(({matrix})" not in driver
 
@@ -57,19 +71,23 @@ ODD = np.where(np.arange(70)[:, None, None] == 60, np.float32(np.inf), np.float3
 """What makes one row infinite that few others see."""
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("odd", ["", "q", "k", "v"])
 def test_what_is_behind_the_diagonal_is_left_out(
-    odd: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+    odd: str, language: str, backends: dict[str, Backend], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In rows and in columns, but where an operand has a number that is not finite: NumPy makes NaNs of it."""
     monkeypatch.setattr(attention_gradient, "WORTH", 0)
     function, args = CASES["layer"]
     args = [a[:1] * ODD if name == odd else a[:1] if a.ndim > 2 else a for name, a in zip("qkvw", args, strict=True)]
     derivative = grad(function, argnums=(0, 1, 2))
-    sources = "".join(k.source for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY))
-    assert sources.count("range(0, end, BLOCK_J)") == 3 and sources.count("range(begin, rows, BLOCK_I)") == 1
+    translation = translated(derivative, args, language)
+    sources = "".join(k.source.partition("_by4(")[0] for k in kernels_of(translation, language, SLOW_MEMORY))
+    along_rows, along_columns = (r"0[,;].* end[,;]", r"begin[,;].* rows[,;]")
+    assert len(re.findall(rf"for .*{along_rows}", sources)) == 3
+    assert len(re.findall(rf"for .*{along_columns}", sources)) == 1
     with np.errstate(all="ignore"):
-        found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+        found = GpuExecutor(translation, backends[language], SLOW_MEMORY)(args)
         for got, want in zip(found, derivative(*args), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
@@ -95,7 +113,7 @@ def floored(q: Any, k: Any, v: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("function", [strict, penalised, floored])
 def test_what_counts_at_some_places_alone_is_not_left_out(
-    function: Callable[..., Any], backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+    function: Callable[..., Any], backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attention_gradient, "WORTH", 0)
     args = three((150, 16), (150, 16), (150, 24), (150, 24))
@@ -108,7 +126,11 @@ def test_what_counts_at_some_places_alone_is_not_left_out(
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * largest)
 
 
-def test_the_value_is_of_a_kernel_of_its_own(backend: TritonInterpreter) -> None:
+def heads(q: Any, k: Any, v: Any) -> Any:
+    return np.sum((softmax(q @ np.swapaxes(k, -1, -2)) @ v) ** 2)
+
+
+def test_the_value_is_of_a_kernel_of_its_own(backend: Backend) -> None:
     function, args = CASES["layer"]
     both = value_and_grad(function, argnums=(0, 1, 2))
     assert kinds(both, args).count("attention") == 5  # the value's, and four of the gradient's
@@ -116,14 +138,10 @@ def test_the_value_is_of_a_kernel_of_its_own(backend: TritonInterpreter) -> None
     np.testing.assert_allclose(value, function(*args), rtol=1e-5)
 
 
-def test_keys_that_several_heads_share(backend: TritonInterpreter) -> None:
+def test_keys_that_several_heads_share(backend: Backend) -> None:
     """One kernel gives what a group needs, and what needs another group's result."""
-
-    def shared(q: Any, k: Any, v: Any) -> Any:
-        return np.sum((softmax(q @ np.swapaxes(k, -1, -2)) @ v) ** 2)
-
     args = three((2, 3, 20, 16), (2, 1, 33, 16), (2, 1, 33, 16))
-    derivative = grad(shared, argnums=(0, 1, 2))
+    derivative = grad(heads, argnums=(0, 1, 2))
     found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
     for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
@@ -159,6 +177,37 @@ def test_long_rows_of_half_precision_are_worth_it_on_a_large_card() -> None:
     assert "attention" not in kinds(derivative, single, H200)
 
 
+@needs_compiler
+@pytest.mark.parametrize(("dtype", "most"), [("f2", 1e-2), ("f4", 1e-5), ("tf32", 1e-2)])
+def test_cuda_reads_neighbours_together(
+    dtype: str, most: float, backends: dict[str, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In twins of all four kernels; the blocks of the last rows and columns are not full."""
+    monkeypatch.setenv("CUPY_TF32", str(int(dtype == "tf32")))
+    backend = backends["cuda"]
+    assert isinstance(backend, HostCuda)
+    args = three((2, 72, 40), (2, 104, 40), (2, 104, 16), dtype=dtype.replace("tf32", "f4"))
+    derivative = grad(heads, argnums=(0, 1, 2))
+    before = backend.packed_launches
+    with aligned(backend):
+        moved = [backend.moved(a) for a in args]
+        found = GpuExecutor(translated(derivative, args, "cuda"), backend, SLOW_MEMORY)(moved)
+    assert backend.packed_launches >= before + 5
+    for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
+        np.testing.assert_allclose(got.astype("f8"), want, rtol=0, atol=most * np.abs(want).max())
+
+
+@needs_compiler
+def test_cuda_kernels_keep_to_their_arrays() -> None:
+    """Every access is looked at: bounds, races between barriers, shared memory that nothing was written to."""
+    function, args = CASES["layer_half"]
+    args = [a[:1] if a.ndim > 2 else a for a in args]
+    checked = HostCuda(checked=True)
+    derivative = grad(function, argnums=(0, 1, 2))
+    found = GpuExecutor(translated(derivative, args, "cuda"), checked, SLOW_MEMORY)(args)
+    assert all(np.isfinite(d).all() for d in found)
+
+
 @pytest.mark.parametrize("architecture", [80, 90, 100])
 def test_kernels_fit_the_devices(architecture: int) -> None:
     args = [*([np.zeros((1, 4096, 2, 64), "f2")] * 3), np.zeros((64, 64), "f2")]
@@ -168,12 +217,29 @@ def test_kernels_fit_the_devices(architecture: int) -> None:
         assert made.shared <= 99 << 10 and resources_of(made.cubin, made.entry).stack <= 32
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", pytest.param("f8", marks=pytest.mark.slow)])
+def test_cuda_kernels_fit_the_devices(dtype: str) -> None:
+    pytest.importorskip("cupy")
+    wide = 128 if dtype == "f2" else 64
+    args = [*([np.zeros((1, 512, 2, wide), dtype)] * 3), np.zeros((wide, wide), dtype)]
+    kernels = kernels_of(translated(grad(layer, argnums=(0, 1, 2)), args, "cuda"), "cuda", SLOW_MEMORY)
+    made = [k.program for k in kernels if k.kind == "attention"][1:]
+    assert [p.name.rpartition("_")[2] for p in made] == ["softmax", "sums", "rows", "columns"]
+    for program in made:
+        compiled = compile_program(program, 90)
+        for end in ("", "_by4"):
+            taken = resources_of(compiled.cubin, compiled.entry + end, compiled.shared)
+            threads = dict(program.constants)["THREADS"]
+            assert taken.stack <= 32 and taken.shared <= 99 << 10 and 2 * taken.registers * threads <= 1 << 16
+        assert ("mma.sync" in compiled.ptx) == (dtype == "f2")
+
+
 def layers(q: Any, k: Any, v: Any) -> Any:
     o = softmax(q @ k.T) @ v
     return np.sum((softmax(o[:, :16] @ k.T / 4) @ v) ** 2)
 
 
-def test_each_of_two_layers_makes_its_scores_again(backend: TritonInterpreter) -> None:
+def test_each_of_two_layers_makes_its_scores_again(backend: Backend) -> None:
     args = three((20, 16), (45, 16), (45, 24))
     derivative = grad(layers, argnums=(0, 1, 2))
     names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY)]

@@ -81,9 +81,11 @@ template <int HIGH, int BROAD, int WARP_HIGH, int WARP_BROAD> struct Sums {
         return warp_row() + e / 4 / BROADER * 16 + (threadIdx.x & 31) / 4 + e % 4 / 2 * 8;
     }
     static __device__ int column(int e) { return warp_column() + e / 4 % BROADER * 8 + (threadIdx.x & 3) * 2 + e % 2; }
-    // Rows of a thread, the one of sum e, and how many neighbouring threads have them, where a warp has whole rows.
+    // Rows of a thread, the one of sum e, the first sum of a row, and how many neighbouring threads have them, where a
+    // warp has whole rows.
     static const int ROWS = 2 * HIGHER, FELLOWS = 4;
     static __device__ int row_of(int e) { return e / 4 / BROADER * 2 + e % 4 / 2; }
+    static __device__ int first_of(int row) { return row / 2 * 4 * BROADER + row % 2 * 2; }
     template <class Left, class Right> __device__ __forceinline__ void add(const Left& left, const Right& right) {
 #pragma unroll
         for (int k = 0; k < Left::DEEP; k += 16) {

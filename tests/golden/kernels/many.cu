@@ -40,9 +40,10 @@ template <class T, int HIGH, int BROAD> struct Sums {
     static __device__ int column(int e) {
         return e % BROADER / RUN_J * 16 * RUN_J + threadIdx.x % 16 * RUN_J + e % BROADER % RUN_J;
     }
-    // Rows of a thread, the one of sum e, and how many neighbouring threads have them.
+    // Rows of a thread, the one of sum e, the first sum of a row, and how many neighbouring threads have them.
     static const int ROWS = HIGHER, FELLOWS = 16;
     static __device__ int row_of(int e) { return e / BROADER; }
+    static __device__ int first_of(int row) { return row * BROADER; }
     template <class Left, class Right> __device__ __forceinline__ void add(const Left& left, const Right& right) {
 #pragma unroll 8
         for (int k = 0; k < Left::DEEP; k++) {
