@@ -13,7 +13,7 @@ import math
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -362,15 +362,15 @@ class Accelerated:
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             if isinstance(entry, TargetEntry) and not kwargs and entry.holds(leaves):
-                self._shorten(entry, args)
+                self._shorten(entry, args, leaves)
             return entry
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Let further calls with arguments of this kind go straight to the entry."""
         arrays = all(type(a) is Array for a in args)
         if entry.direct and arrays:
             self._fast[tuple([a._spec for a in args])] = entry
-        made = of_loops(Accelerated, entry, args)
+        made = of_loops(Accelerated, entry, args, leaves)
         if made is None and entry.direct and (arrays or not entry.translation.returned):
             made = specialised(Accelerated, entry, args)
         self.__class__ = made or type(self)
@@ -529,5 +529,5 @@ class Checked(Accelerated):
         self._sampler.check(args, kwargs)
         return super()._general(args, kwargs)
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Every call must pass `_general`, so that it can be checked."""

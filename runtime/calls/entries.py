@@ -229,8 +229,9 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         return HostEntry(translation, binding)
     if accelerated.target == "cpu":
         known = known_leaves(translation)
-        function = translation.stages.without(known)[LAST]
-        if (known and not function.body.statements) or runs_in_numpy(function):
+        stages = translation.stages.without(known)
+        function = stages[LAST]
+        if (known and not function.body.statements) or runs_in_numpy(function, printed=stages.unfused):
             return EitherEntry(translation, binding, accelerated)
         if price := seconds_of_compiling(function):
             return LaterEntry(translation, binding, accelerated, price)
