@@ -200,4 +200,283 @@ class Adjoints:
         self.masks.clear()
 
     def settle_before(self, s: Statement) -> None:
-        """Settle the cotangents to which the loop or branch `s` adds by itself; those of its targets are taken."""
+        """Settle the cotangents to which the loop or branch `s` adds, as it does by itself."""
+        if not (self.choices or self.holes or self.masks):
+            return
+        named_in = {*free_variables(Block((), (s,), ())), *s.targets}
+        for v in (*self.choices, *self.holes):
+            if v in named_in or v in self.holes:
+                self.settle(v)
+        for v in named_in & self.masks.keys():
+            del self.masks[v]
+
+    def scatter(
+        self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...], mask: Atom | None = None
+    ) -> None:
+        """Add `c` to the cotangent of `x` at an index, in place of what has been accumulated there so far."""
+        if not isinstance(x, Var) or x not in self.active:
+            return
+        place, makers, hole = Place(x.aval.shape, dims, dyn), self.makers, self.holes.get(x)
+        if mask is not None:
+            mask = scattered(self.b, x.aval.shape, mask, dims, dyn, place.distinct(makers))
+        self._mask(x, None, mask)
+        fills = hole is not None and hole.place.same(place, makers) and place.distinct(makers)
+        if hole is not None and fills:
+            del self.holes[x]
+            if hole.holds(c, makers):
+                return
+        elif hole is None or not hole.place.apart(place, makers, self.loops):
+            self.settle(x)
+        so_far = named(self.b, materialise(self.b, self.table.get(x), strong(x.aval)), self.hint(x))
+        anew = fills or (untouched(so_far, place, makers, self.loops) and place.distinct(makers))
+        store = make.put if anew else make.put_add
+        self.table[x] = named(self.b, store(self.b, so_far, c, dims, dyn), self.hint(x))
+
+    def stored_over(self, s: Apply, ct: Atom, mask: Atom | None) -> None:
+        """Pass on the cotangent `ct` of the array that the store `s` leaves: what it overwrote has cotangent zero.
+
+        The zero is stored only when something reads it: where the new value was computed from the old one, as in
+        `x[i] = f(x[i])`, the old one's cotangent is stored there next.
+        """
+        x = s.args[0]
+        if not isinstance(x, Var) or x not in self.active or x in self.table or s.op is not ops.PUT:
+            self.add(x, put_vjp_base(self.b, s, ct), mask=mask)
+            return
+        whole = materialise(self.b, ct, strong(x.aval))
+        self.add(x, whole, mask=mask)
+        self.holes[x] = Hole(Place(x.aval.shape, *index_parts(s, 2)), whole, self.b.span)
+
+    def take(self, v: Var) -> Atom | None:
+        """Remove and return the cotangent of `v`, which is complete: the walk has reached its definition."""
+        self.settle(v)
+        self.masks.pop(v, None)
+        found = self.table.pop(v, None)
+        return None if found is None else assembled(self.b, found)
+
+    def take_unsettled(self, v: Var) -> tuple[Atom | None, Choice | None]:
+        """Like `take`, together with the choice that is still to be applied."""
+        if v in self.holes:
+            self.settle(v)
+        found, mask, choice = self.table.pop(v, None), self.masks.pop(v, None), self.choices.pop(v, None)
+        if choice is None and mask is not None:
+            choice = Choice(mask, True)
+        return None if found is None else assembled(self.b, found), choice
+
+    def take_masked(self, v: Var, args: Sequence[Atom]) -> tuple[Atom | None, Atom | None]:
+        """Like `take`, with the mask outside which it is zero, where an argument may have an infinite slope."""
+        choice, mask = self.choices.get(v), self.masks.pop(v, None)
+        if (choice is None and mask is None) or not any(may_be_steep(a, self.made) for a in args):
+            return self.take(v), None
+        return self.take(v), choice.mask(self.b) if choice is not None else mask
+
+
+def _is_light(t: Var, s: Apply) -> bool:
+    return t.hint == "t" and not isinstance(s.op, Contract)
+
+
+def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
+    match s:
+        case Apply(op=Ruled()):
+            return _ruled(s, adj)
+        case Apply(op=Elementwise()):
+            ct, choice = adj.take_unsettled(s.targets[0])
+            if ct is not None:
+                r = as_root(s, adj.made)
+                active = [i for i in linked_args(r) if r.args[i] in adj.active]
+                chosen_vjp(adj.b, r, ct, choice, active, adj.add, at_corner(adj.b, r, adj.made), adj.made)
+            return [s]
+        case Apply(op=Reduce(name="sum") | Cast()) if s.targets[0] in adj.choices and may_be_steep(s.args[0], adj.made):
+            ct, choice = adj.take_unsettled(s.targets[0])
+            if ct is not None and choice is not None:
+                _choose_later(s, ct, choice, adj)
+            return [s]
+        case Apply():
+            ct, mask = adj.take_masked(s.targets[0], s.args)
+            if ct is not None:
+                _apply(s, ct, mask, adj)
+            return [s]
+        case If():
+            return [_if(s, adj)]
+        case For():
+            return for_vjp(s, adj)
+        case While():
+            return while_vjp(s, adj)
+        case Raise():
+            return [s]
+        case Invoke():
+            routine_vjp(s, adj)
+            return [s]
+        case Fused():
+            raise AssertionError("derivatives are taken before fusion")
+        case _:
+            assert_never(s)
+
+
+def _choose_later(s: Apply, ct: Atom, choice: Choice, adj: Adjoints) -> None:
+    """Of a sum or a cast: the choice is one between cotangents of the operand as well."""
+    x, b = s.args[0], adj.b
+    if not isinstance(s.op, Reduce):
+        adj.add(x, cast_like(b, ct, x.aval), choice)
+        return
+    condition = put_axes_back(b, s, choice.condition)
+    adj.add(x, reduce_vjp(b, s, ct), Choice(condition, choice.side))
+
+
+def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
+    b, op, x = adj.b, s.op, s.args[0] if s.args else None
+    active = [i for i in linked_args(s) if s.args[i] in adj.active]
+    if x is None or not active:
+        return
+    masks = {i: None if mask is None else reached(b, s, mask, i) for i in active}
+    within = masks.get(0)
+    match op:
+        case Elementwise():
+            raise AssertionError("choices.py does these")
+        case Cast():
+            adj.add(x, cast_like(b, ct, x.aval), mask=within)
+        case Reduce():
+            adj.add(x, reduce_vjp(b, s, ct), mask=within)
+        case Cumulative(name="cummax" | "cummin"):
+            adj.scatter(x, *extreme_vjp(b, s, ct), mask)
+        case Cumulative():
+            adj.add(x, cumulative_vjp(b, s, ct), mask=within)
+        case Sort():
+            adj.scatter(x, *sort_vjp(b, s, ct), mask)
+        case Fourier():
+            adj.add(x, fourier_vjp(b, s, ct), mask=within)
+        case Collective():
+            adj.add(x, collective_vjp(b, s, ct))
+        case Linalg():
+            for i in active:
+                adj.add(s.args[i], linalg_vjp(b, s, ct, i), mask=masks[i])
+        case Contract():
+            if is_square(s):
+                active, ct = [0], total(b, ct, ct)
+            for i in active:
+                adj.add(s.args[i], contract_vjp(b, s, ct, i), mask=masks[i])
+        case Reshape():
+            adj.add(x, reshape_vjp(b, s, ct), mask=within)
+        case Concatenate():
+            _pieces(s, ct, mask, masks, adj)
+        case Create():
+            adj.add(x, create_vjp(b, s, ct), mask=within)
+        case Index() if mask is None and (axes := squeezed_by(s)):
+            whole = materialise(b, ct, strong(s.targets[0].aval)) if ct.aval.shape else ct
+            adj.add(x, make.expand_dims(b, whole, axes) if whole.aval.shape else whole)
+        case Index():
+            adj.scatter(x, ct, *index_parts(s, 1), mask)
+        case Put():
+            if 1 in active:
+                place = Place(s.targets[0].aval.shape, *index_parts(s, 2))
+                value = put_vjp_value(b, s, ct, place.distinct(adj.makers))
+                adj.add(s.args[1], value, mask=masks[1])
+            if 0 in active:
+                adj.stored_over(s, ct, within)
+        case Tape(name="item"):
+            so_far = adj.table.get(cast(Var, x)) or zero_list(b, x, adj.makers, adj.hint(cast(Var, x)))
+            adj.table[cast(Var, x)] = item_vjp(b, s, materialise(b, ct, strong(s.targets[0].aval)), so_far)
+        case Tape():
+            if 1 in active:
+                adj.add(s.args[1], kept_vjp(b, s, ct, adj.place))
+            adj.add(x, ct)
+        case ArgReduce() | Ruled() | Draw():
+            raise AssertionError("an integer has no cotangent, and a rule has several")
+        case _:
+            assert_never(op)
+
+
+def _pieces(s: Apply, ct: Atom, mask: Atom | None, masks: Mapping[int, Atom | None], adj: Adjoints) -> None:
+    """Of what joined pieces have a name for, the derivative is of that kind; else each piece gets its part."""
+    b, out = adj.b, strong(s.targets[0].aval)
+    if (r := rolled(s, adj.made.get)) is not None:
+        counts = None if mask is None else _rolled_back(b, mask, r, out.ndim)
+        adj.add(r.x, _rolled_back(b, ct, r, out.ndim), mask=counts)
+    elif (both := crossed(s, adj.made.get)) is not None:
+        x, y = both
+        whole = cast_like(b, materialise(b, ct, out), out)
+        adj.add(x, cross(b, y, whole) if x in adj.active else None)
+        adj.add(y, cross(b, whole, x) if y in adj.active else None)
+    else:
+        for i, mask in masks.items():
+            adj.add(s.args[i], concatenate_vjp(b, s, ct, i), mask=mask)
+
+
+def _rolled_back(b: Builder, c: Atom, r: Rolled, ndim: int) -> Atom:
+    """Of what broadcasts to the result, which has `ndim` axes."""
+    axis = r.axis - (ndim - c.aval.ndim)
+    return c if axis < 0 or c.aval.shape[axis] == 1 else roll(b, c, -r.shift, axis)
+
+
+def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:
+    cts = [adj.take(t) for t in s.targets]
+    if all(c is None for c in cts):
+        return [s]
+    active = [i for i in linked_args(s) if s.args[i] in adj.active]
+    if not active:
+        return [s]
+    forward, found = ruled_vjp(adj.b, s, cts, active, adj.outermost)
+    for i, c in found:
+        adj.add(s.args[i], c)
+    return forward
+
+
+# ---- branches ------------------------------------------------------------------------------------
+
+
+def _if(s: If, adj: Adjoints) -> If:
+    """A backward `if` on the same condition. The forward `if` returns what it needs and cannot cheaply recompute."""
+    cts = [adj.take(t) for t in s.targets]
+    if all(c is None for c in cts):
+        return s
+    blocks = (s.then, s.orelse)
+    inner = [adj.inner(adj.b) for _ in blocks]
+    outside = [v for v in dict.fromkeys((*free_variables(s.then), *free_variables(s.orelse))) if v in adj.active]
+    so_far = {v: adj.table[v] for v in outside if v in adj.table}
+    forwards = [_branch(block, cts, so_far, part) for block, part in zip(blocks, inner, strict=True)]
+    touched = [v for v in outside if any(part.table.get(v) is not adj.table.get(v) for part in inner)]
+    targets = tuple(Var(adjoint_hint(v), strong(v.aval)) for v in touched)
+    plans, backs = [], []
+    for forward, part in zip(forwards, inner, strict=True):
+        results = tuple(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched)
+        back = made_again(prune(Block((), tuple(part.b.statements), results)), forward)
+        defined = [t for statement in forward for t in statement.targets]
+        needed = needed_of(back, defined)
+        plans.append(least(adj.nest, forward, lambda f, n=needed: plan(n, (), f, (), whole=adj.changing)))  # type: ignore[misc]
+        backs.append(back)
+    statement, kept = _keep(s, forwards, plans)
+    then, orelse = (
+        copy_block(Block((), (*p.recomputed, *back.statements), back.results), dict(kept))
+        for p, back in zip(plans, backs, strict=True)
+    )
+    adj.b.append(If(targets, s.condition, then, orelse, s.span))
+    adj.table.update(zip(touched, targets, strict=True))
+    return statement
+
+
+def _branch(
+    block: Block, cts: Sequence[Atom | None], so_far: dict[Var, Atom], part: Adjoints
+) -> list[Statement]:
+    """The backward pass of one branch. It goes on from the cotangents outside, and so accumulates into them."""
+    part.table = dict(so_far)
+    for r, c in zip(block.results, cts, strict=True):
+        part.add(r, c)
+    return part.backward(block.statements)
+
+
+def _keep(s: If, forwards: Sequence[Sequence[Statement]], plans: Sequence[Plan]) -> tuple[If, dict[Var, Var]]:
+    """The forward `if` with the saved values of its branches as more results; the other branch gives zeros for them."""
+    kept = {v: Var(v.hint, v.aval) for p in plans for v in p.saved}
+    branches = []
+    for block, forward, p in zip((s.then, s.orelse), forwards, plans, strict=True):
+        b = Builder(s.span)
+        b.statements = list(forward)
+        extra = tuple(v if v in p.saved else _placeholder(b, v.aval) for v in kept)
+        branches.append(Block(block.params, tuple(b.statements), (*block.results, *extra)))
+    then, orelse = branches
+    return If((*s.targets, *kept.values()), s.condition, then, orelse, s.span), kept
+
+
+def _placeholder(b: Builder, aval: Aval) -> Atom:
+    if aval.weak:
+        return const(aval.dtype.type(0).item())
+    return make.zeros(b, aval.shape, aval.dtype) if aval.shape else const(aval.dtype.type(0))
