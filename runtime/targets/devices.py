@@ -42,6 +42,10 @@ class Device(Protocol):
 
     def dlpack(self, data: Any, **options: Any) -> Any: ...
 
+    def let_go(self, host: np.ndarray[Any, Any]) -> None:
+        """Nobody uses this result of a program for NumPy arrays any more."""
+        ...
+
 
 class Sharding:
     """Where arrays are put: see the namespace `untraced.sharding`."""
@@ -80,6 +84,9 @@ class HostDevice:
         from .exchange import capsule_of
 
         return capsule_of(data, **options)
+
+    def let_go(self, host: np.ndarray[Any, Any]) -> None:
+        """Its memory is NumPy's."""
 
     @property
     def device_kind(self) -> str:

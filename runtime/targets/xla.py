@@ -53,6 +53,9 @@ class Buffers:
     def is_deleted(self, data: Any) -> bool:
         return bool(data.is_deleted())
 
+    def let_go(self, host: np.ndarray[Any, Any]) -> None:
+        client.let_go(host)
+
     def dlpack(self, data: Any, **options: Any) -> Any:
         from .exchange import capsule_of
 
@@ -77,10 +80,6 @@ class XlaDevice(Buffers):
     @property
     def device_kind(self) -> str:
         return self.platform
-
-    def let_go(self, host: np.ndarray[Any, Any]) -> None:
-        """Nobody uses this result of `Program.host` any more."""
-        client.let_go(host)
 
     def memory_stats(self) -> None:
         """None: the processor's memory is the system's."""
