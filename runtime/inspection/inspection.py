@@ -20,7 +20,7 @@ from ..targets.programs import runs_in_loops, runs_in_numpy
 from .kernels import Kernel, gpu_kernels_of, groups_of
 
 if TYPE_CHECKING:
-    from ..calls.accelerate import Accelerated
+    from ..calls.accelerated import Accelerated
     from ..calls.regions import Driver
 
 

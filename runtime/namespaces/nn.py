@@ -200,6 +200,11 @@ def dot_product_attention(
     *,
     scale: float | None = None,
     is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
 ) -> Any:
     """softmax(scale * query key^T + bias) value, head by head.
 
@@ -207,7 +212,15 @@ def dot_product_attention(
                         others, each of which then serves several
     bias, mask          broadcast to (..., heads, query length, key length); where the mask is False nothing is seen
     scale               1 / sqrt(features) by default
+    query_seq_lengths, key_value_seq_lengths   how many places of each sequence (batch,) count: of the query the others
+                        give 0, of the others nothing is seen
+    local_window_size   how many places before and after its own each place sees: a pair, or one number for both
+    implementation      "xla" or "cudnn", accepted for JAX's sake
+
+    NotImplementedError for `return_residual`.
     """
+    if return_residual:
+        raise NotImplementedError("dot_product_attention: return_residual is not implemented")
     share = query.shape[-2] // key.shape[-2]
     k = np.repeat(key, share, axis=-2) if share > 1 else key
     v = np.repeat(value, share, axis=-2) if share > 1 else value
@@ -220,7 +233,22 @@ def dot_product_attention(
     if is_causal:
         seen = np.tri(logits.shape[-2], logits.shape[-1], dtype=np.bool_)
         logits = np.where(seen, logits, np.finfo(logits.dtype).min * 0.7)
-    return np.einsum("...hqk,...khd->...qhd", softmax(logits, axis=-1), v).astype(query.dtype)
+    if local_window_size is not None:
+        logits = np.where(_near(logits, local_window_size), logits, np.finfo(logits.dtype).min * 0.7)
+    if key_value_seq_lengths is not None:
+        counted = np.arange(logits.shape[-1]) < key_value_seq_lengths[:, None, None, None]
+        logits = np.where(counted, logits, np.finfo(logits.dtype).min * 0.7)
+    out = np.einsum("...hqk,...khd->...qhd", softmax(logits, axis=-1), v).astype(query.dtype)
+    if query_seq_lengths is not None:
+        out = np.where(np.arange(out.shape[-3])[:, None, None] < query_seq_lengths[:, None, None, None], out, 0)
+    return out
+
+
+def _near(logits: Any, window: int | tuple[int, int]) -> Any:
+    """Which places of the keys each place of the queries sees."""
+    before, after = window if isinstance(window, tuple) else (window, window)
+    q, k = np.arange(logits.shape[-2])[:, None], np.arange(logits.shape[-1])
+    return (k >= q - before) & (k <= q + after)
 
 
 __all__ = [

@@ -43,7 +43,7 @@ class Device(Protocol):
     def dlpack(self, data: Any, **options: Any) -> Any: ...
 
     def let_go(self, host: np.ndarray[Any, Any]) -> None:
-        """Nobody uses this result of a program for NumPy arrays any more."""
+        """Nobody uses this result of `Program.host` any more."""
         ...
 
 
@@ -84,9 +84,6 @@ class HostDevice:
         from .exchange import capsule_of
 
         return capsule_of(data, **options)
-
-    def let_go(self, host: np.ndarray[Any, Any]) -> None:
-        """Its memory is NumPy's."""
 
     @property
     def device_kind(self) -> str:

@@ -29,6 +29,7 @@ from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.rewrite import splice_block
 from .custom import Wrapper
+from .residuals import print_saved_residuals
 
 Fun = Callable[..., Any]
 
@@ -139,7 +140,7 @@ def bytes_in(memory: str | int) -> int:
 
 
 remat = checkpoint
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat"]
 
 for _made_at_translation in (checkpoint, _checkpointed):
     _made_at_translation.__dict__["__untraced_static__"] = True  # within a function that is read it is called then

@@ -8,7 +8,21 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from untraced import accelerate, checkpoint, checkpoint_policies, grad, hessian, jacfwd, jacrev, remat, tree, vmap
+from untraced import (
+    ShapeDtypeStruct,
+    accelerate,
+    checkpoint,
+    checkpoint_policies,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    remat,
+    tree,
+    vmap,
+)
+from untraced import numpy as unp
+from untraced.ad_checkpoint import print_saved_residuals
 from untraced.runtime.transforms.checkpointing import bytes_in
 from untraced.translator.derive.segments import Budget, cut
 
@@ -192,3 +206,27 @@ def test_layers_are_computed_again():
     assert counts[0] == counts[2] < counts[1]
     sizes = [accelerate(g, target="cpu").inspect(x, weights).memory["temporary"] for g in (plain, saving)]
     assert sizes[1] < 0.6 * sizes[0]  # the inputs of the layers, and what one of them needs
+
+
+def test_what_the_forward_half_keeps(capsys):
+    def layer(w, x):
+        return unp.sin(unp.dot(w, x))
+
+    def network(w1, w2, x):
+        return layer(w2, layer(w1, x))
+
+    def kept(f):
+        print_saved_residuals(f, np.ones((5, 4)), ShapeDtypeStruct((6, 5), np.float32), np.ones(4))
+        return {line.replace(__file__, "") for line in capsys.readouterr().out.splitlines()}
+
+    def of(text):
+        line = layer.__code__.co_firstlineno + 1
+        return f":{line}:{15 if text.startswith('unp.sin') else 23}: {text}"
+
+    types = {"w1": "f64[5,4]", "w2": "f32[6,5]", "x": "f64[4]"}
+    arguments = {f"{t} from the argument {name}" for name, t in types.items()}
+    products = {f"f64[{n}] output of contract from {of('unp.dot(w, x)')}" for n in (5, 6)}
+    assert kept(network) == arguments | products | {f"f64[5] output of sin from {of('unp.sin(unp.dot(w, x))')}"}
+    assert kept(checkpoint(network)) == arguments
+    assert kept(checkpoint(network, policy="dots_saveable")) == arguments | products
+    assert kept(lambda w1, w2, x: np.sum(x)) == set()

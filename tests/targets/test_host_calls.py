@@ -449,3 +449,14 @@ def test_truths_are_counted_as_numpy_does(count: int) -> None:
         for found, expected in zip(fast(given), f(given), strict=True):
             np.testing.assert_array_equal(found, expected)
             assert type(found) is type(expected) and getattr(found, "dtype", None) == getattr(expected, "dtype", None)
+
+
+def test_running_sums_of_half_precision_are_rounded_one_by_one() -> None:
+    """Of 3000 ones NumPy's stop at 2048, the last integer that half precision counts up to."""
+
+    def running(x: Any) -> Any:
+        return np.cumsum(x), np.cumprod(1 + x[:40] / 64), np.cumsum(x.reshape(30, -1), axis=0), np.cumsum(x)[-1]
+
+    for x in (np.ones(3000, np.float16), np.random.default_rng(0).random(3000).astype(np.float16)):
+        for found, right in zip(accelerate(running, target="cpu")(x), running(x), strict=True):
+            np.testing.assert_array_equal(found, right)

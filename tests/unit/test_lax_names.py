@@ -350,3 +350,22 @@ def test_platform_dependent() -> None:
     assert "+" not in source
     with pytest.raises(NotImplementedError, match="cpu="):
         untraced.lax.platform_dependent(1.0, tpu=lambda x: x)
+
+
+LENGTHS = np.array([3, 6], np.int32)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"implementation": "xla", "is_causal": True},
+        {"local_window_size": 2},
+        {"local_window_size": (1, 0), "is_causal": True, "scale": 0.5},
+        {"query_seq_lengths": LENGTHS, "key_value_seq_lengths": LENGTHS[::-1].copy()},
+    ],
+)
+def test_attention(options: dict[str, Any]) -> None:
+    q, k, v = (np.random.default_rng(n).normal(size=(2, 6, heads, 3)) for n, heads in ((0, 4), (1, 2), (2, 2)))
+    wanted = jax.nn.dot_product_attention(q, k, v, **options)
+    for f in (untraced.nn.dot_product_attention, accelerate(untraced.nn.dot_product_attention)):
+        np.testing.assert_allclose(f(q, k, v, **options), wanted, atol=1e-6)  # JAX's softmax is in float32

@@ -154,8 +154,8 @@ class Context(Telling):
         return self.frame.source.file.startswith("<untraced ")
 
     def at(self, node: ast.AST) -> None:
-        """Statements appended from here on come from `node`."""
-        if not self.frame.fixed:
+        """Statements appended from here on come from `node`; those of this package's own source, from its call."""
+        if not self.is_ours:
             self.b.span = self.frame.source.span(node)
 
     @property
