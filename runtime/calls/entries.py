@@ -26,7 +26,14 @@ from ...translator.purpose import purposed
 from ...translator.reading.changes import apply_changes
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
-from ...translator.reading.handed import Ended, arguments_themselves, hand_back, known_leaves, needs_arguments, owned_parts
+from ...translator.reading.handed import (
+    Ended,
+    arguments_themselves,
+    hand_back,
+    known_leaves,
+    needs_arguments,
+    owned_parts,
+)
 from ...translator.reading.signature import Signature, signature_of, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.records import dataclass
