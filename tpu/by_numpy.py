@@ -154,8 +154,6 @@ class _Weighed:
                 self._group(s)
             elif isinstance(s, Apply):
                 self._alone(s)
-            elif isinstance(s, Raise) and not s.body.statements:
-                self.numpy += CALL
             else:
                 raise _NotWeighed
             if s.targets and s.targets[0] in self._parts:
