@@ -24,6 +24,7 @@ from .program import GroupPlan, Launch, header, make_launch
 from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
 SUMMED = {"float16": 64, "bfloat16": 64, "float32": 16, "float64": 16}  # summed elements a step
+STAGES = 4  # blocks of operands in shared memory, where they are copied there past the registers (CUDA)
 WIDEST = {"float16": 128, "bfloat16": 128, "float32": 64, "float64": 32}
 
 
@@ -100,12 +101,23 @@ def _cuda(tiles: Tiles, operands: Operands, roles: Roles, name: str, dtype: DTyp
         "sum_size": wide.itemsize,
         "sums_type": f"Sums<{after.dialect.type_name(dtype)}, BLOCK_I, BLOCK_J>" if engine.plain else sums,
         "packs": packs,
+        "ahead": any(p.copied for p in parts),
     }
+    stripe = min(high, 64)
+    shared = sum(
+        (STAGES if part.copied else 2) * engine.nbytes(n, engine.deep, part.fast == "k")
+        for n, part in zip((high, broad), parts, strict=False)
+    )
     tall = 64 if high == 128 else 32  # of the rows that a warp has
     threads = 256 if engine.plain else 32 * (high // tall) * (broad // 32)
+    # Blocks that fit a multiprocessor's registers, where operands do not pass through them: sums take most.
+    taken = high * broad * wide.itemsize // 4 // threads + 32 + 4 * wide.itemsize
+    together = min(8, (1 << 16) // (threads * taken))
     constants = (
         ("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", engine.deep), ("THREADS", threads),
-        ("STRIPE", min(high, 64)), *([] if engine.plain else [("TALL", tall)]),
+        ("STRIPE", stripe), *([] if engine.plain else [("TALL", tall)]),
+        *([("STAGES", STAGES), ("TOGETHER", together)] if sections["ahead"] else []),
+        ("SHARED", max(shared, stripe * (broad * wide.itemsize + 16))),
     )  # fmt: skip
     body, heading, grid = tiles.collect(), header(tiles.group), roles.grid(high, broad)
     extents, template = roles.extents, "contract.cuda.j2"

@@ -66,10 +66,11 @@ class CudaGradient(GradientKernel):
 
     def firsts(self, sides: Mapping[First, tuple[Tile, Tile]], along_rows: bool) -> list[Sections]:
         """The first products: what they are called, and their operands."""
-        found, (high, broad) = [], self.high(along_rows)
+        found: list[Sections] = []
+        high, broad = self.high(along_rows)
         for f, (left, right) in sides.items():
             across, deep = ACROSS[f.depth], self.deep(f.depth)
-            own = {
+            own: Sections = {
                 "name": f.name, "type": CUDA.type_name(accumulator(f.dtype)), "across": across, "depth": f.depth,
                 "block": BLOCKS[f.depth],
                 "left": self.operand(self.neighbours(left, across, "i"), high, deep, across),

@@ -372,7 +372,10 @@ class _Lowering:
                 return value if value.dtype == a.aval.dtype else self.converted(key, value, a, maker.span)
             case Create(name="iota"):
                 (term,) = where
-                return self.add(key, a.hint, a.aval.dtype, Position(term), (), term.axis in self.axes, maker.span)
+                if (same := ("position", a.aval.dtype, term)) not in self.memo:
+                    along = term.axis in self.axes
+                    self.memo[same] = self.add(key, a.hint, a.aval.dtype, Position(term), (), along, maker.span)
+                return self.memo[same]
             case Index() if gathers(maker):
                 return self.look(key, maker, where)
             case Put() if not self.axes:
@@ -444,8 +447,13 @@ class _Lowering:
         if args and len(numbers) == len(args):  # decompositions leave operations on constants behind
             with np.errstate(all="ignore"):
                 return self.number(s.op.evaluate(*numbers), result)
+        # What another statement has made of the same values is not made again, as a mask of two uses.
+        same = (s.op, dtypes, result, s.attrs, *map(id, args))
+        if same in self.memo:
+            return self.memo[same]
         hint = s.targets[0].hint
-        return self.add(key, hint, result, Call(s.op, dtypes), args, any(a.along for a in args), s.span)
+        self.memo[same] = self.add(key, hint, result, Call(s.op, dtypes), args, any(a.along for a in args), s.span)
+        return self.memo[same]
 
     def reduction(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Reduce) and isinstance(s.attrs, ReduceAttrs)

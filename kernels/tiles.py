@@ -29,7 +29,7 @@ WORDS = frozenset(
     edge fetch fetch_keys fetch_values held keys_next left left_next level levels made memory offset products right
     right_next scores shared shifts stripe sums tall turn values_next AHEAD BLOCK_C BLOCK_I BLOCK_J BLOCK_K
     KEYS_EACH LEFT_EACH Operand RIGHT_EACH SHARED STRIPE Shared Sums TALL VALUES_EACH
-     WIDEST odd scores_t slopes turned""".split()  # noqa: SIM905
+     WIDEST later odd scores_t send_ahead slopes stage STAGES turned""".split()  # noqa: SIM905
 )
 
 
@@ -188,7 +188,7 @@ class Neighbours:
     """How a thread handles neighbouring elements of a tile along its fastest index (CUDA).
 
     `before` is for all of them together. `loads` and `stores` are (name, type, address) of packs of them. `text`: the
-    value of one of them.
+    value of one of them. `copied`: it is an array's own element, with no work on it.
     """
 
     tile: Tile
@@ -199,6 +199,7 @@ class Neighbours:
     packed: list[str]
     loads: list[tuple[str, str, str]]
     stores: list[tuple[str, str, str]]
+    copied: bool
 
     @property
     def fast(self) -> str:
@@ -250,7 +251,9 @@ def neighbours(tile: Tile, dtype: DType, choices: Sequence[str]) -> Neighbours:
         if tile.packs(tile.stored_at(o)):
             pointer = tile.pointers["out", k].name
             stores.append(_pack(tile, tile.output_pack(k), pointer, ("out", k), tile.stored_at(o), o.dtype))
-    return Neighbours(tile, width, text, before, plain, packed, loads, stores)
+    v = tile.value
+    copied = not tile.stored and v.dtype == dtype and [n for n, *_ in loads] == [f"{v.name}_pack"]
+    return Neighbours(tile, width, text, before, plain, packed, loads, stores, copied)
 
 
 def _pack(tile: Tile, name: str, pointer: str, array: object, access: Access, dtype: DType) -> tuple[str, str, str]:

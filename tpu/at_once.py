@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.bounds import Interval
 from ..translator.ir import Apply, Atom, Const, DType, Statement, Var
 from ..translator.ops.core import At, Cast, Index, IndexAttrs
 from ..translator.records import dataclass
@@ -38,16 +39,20 @@ class Source:
     names: dict[str, Any] = field(default_factory=dict)
 
 
-def source_of(direct: Direct, arguments: Sequence[str], known: Mapping[int, Any]) -> Source | None:
-    """The call for these expressions of the arguments: names of NumPy arrays, and Python numbers. None where it is not
-    so simple. Of the results those that are `known` are not made.
+def source_of(
+    direct: Direct, arguments: Sequence[str], known: Mapping[int, Any], assumed: Mapping[str, Interval]
+) -> Source | None:
+    """The call for these expressions of the arguments: names of NumPy arrays, and Python numbers, of which something is
+    `assumed`. None where it is not so simple. Of the results those that are `known` are not made.
     """
     if direct.written and not direct.in_place:
         return None
     try:
-        return _Writer(direct, known).written(arguments)
+        made = _Writer(direct, known).written(arguments)
     except _NotSimpleError:
         return None
+    made.before[:0] = [f"if not {i.low} <= {x} <= {i.high}: raise LookupError" for x, i in assumed.items()]
+    return made
 
 
 class _NotSimpleError(Exception):

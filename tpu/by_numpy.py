@@ -13,7 +13,23 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from ..translator.ir import Apply, Atom, Aval, For, Function, Fused, If, Raise, Statement, Var, While, walk
+from ..translator.ir import (
+    Apply,
+    Atom,
+    Aval,
+    Const,
+    DType,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Statement,
+    Var,
+    While,
+    walk,
+)
+from ..translator.named import extreme_of_numbers
 from ..translator.ops.core import (
     ArgReduce,
     Cast,
@@ -53,6 +69,9 @@ FUNCTION = 3.0  # a function such as exp, compiled
 SLOWER = 8.0  # the same in NumPy, and whatever else it does one by one
 IN_VECTORS = 1.5  # the same where NumPy has instructions on long vectors for it, in float64
 VECTORISED = {*host_calls.VECTORISED, "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "arctan"}
+VECTORISED_NARROW = VECTORISED | {"sin", "cos", "tanh"}  # in float32, too
+INTEGER_PRODUCT = 0.6  # a multiplication of a product of integer vectors, by NumPy
+COMPILED_PRODUCT = 2.5  # the same compiled
 SMALL = 1 << 12  # elements
 ROW = 15.0  # a row along the last axis that NumPy begins anew, to reduce it or to compute with what has other rows
 CALL = 1_000.0  # one of NumPy's functions on few elements
@@ -62,10 +81,12 @@ PLAIN = frozenset(
         *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "fmin"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "logical_and", "logical_or", "logical_not"),
         *("clip", "divide", "sqrt", "square", "isnan", "isfinite", "isinf", "copysign"),
-        *("rint", "floor", "ceil", "trunc"),
+        *("rint", "floor", "ceil", "trunc", "sign", "signbit", "reciprocal"),
+        *("logical_xor", "left_shift", "right_shift"),
     )
 )
 """Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
+EXTREME = 0.4  # one whose extreme is looked for, twice because of NaN, in what was computed just before
 SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
 CHOSEN = 3.0  # one that is looked up
@@ -80,18 +101,19 @@ LIBRARY = {"cholesky", "solve", "det", "slogdet_sign", "slogdet_log", "eigh_valu
 """Linear algebra of one result: of several NumPy would factorise several times."""
 
 
-def by_numpy(function: Function, copied: Collection[int] = ()) -> bool:
-    """Whether NumPy is to run a fused program on NumPy arrays, as its printed source. The arguments at the places
-    `copied` do not lie as XLA wants them.
+def by_numpy(function: Function, copied: Collection[int] = (), printed: Function | None = None) -> bool:
+    """Whether NumPy is to run a fused program on NumPy arrays, as its source, printed before what fusion rewrites for
+    XLA. The arguments at the places `copied` do not lie as XLA wants them.
     """
     results = function.body.results
     if not host_calls.AVAILABLE or not results or any(r.aval.weak for r in results if isinstance(r, Var)):
         return False
     try:
         weighed = _Weighed(function, copied)
+        numpy = weighed.numpy if printed is None else _Weighed(printed, copied).numpy
     except _NotWeighed:
         return False
-    return weighed.numpy < weighed.xla > LEAST
+    return numpy < weighed.xla > LEAST
 
 
 def seconds_of_compiling(function: Function) -> float:
@@ -123,15 +145,21 @@ class _Weighed:
         self._written, self._in_place = _written(function, self._same)
         self._moved = {s.targets[0] for s in function.body.statements if isinstance(s, Apply) and is_free(s) and s.args}
         self._moved |= set(function.body.params)
+        self._parts = _numbers(function)
         for s in function.body.statements:
+            before = self.numpy
             if _is_small(s):
                 self.numpy += CALL
             elif isinstance(s, Fused):
                 self._group(s)
             elif isinstance(s, Apply):
                 self._alone(s)
+            elif isinstance(s, Raise) and not s.body.statements:
+                self.numpy += CALL
             else:
                 raise _NotWeighed
+            if s.targets and s.targets[0] in self._parts:
+                self.numpy = before + self._parts[s.targets[0]]
         self._arguments(function, copied)
         self._views(function)
         self.xla += _faults(self._temporary, FAULTED)
@@ -176,7 +204,7 @@ class _Weighed:
             elif isinstance(inner.op, Contract):
                 self._product(inner)
             elif isinstance(inner.op, Reduce):
-                self.xla += inner.args[0].aval.size * OPERATION
+                self.xla += inner.args[0].aval.size * (EXTREME if _is_extreme(inner) else OPERATION)
                 self.numpy += _bytes(inner.args[0].aval) * BYTE + _rows_reduced(inner) * ROW
             elif isinstance(inner.op, Put):
                 self._put(inner)
@@ -204,7 +232,7 @@ class _Weighed:
         (target,) = s.targets
         moved = _bytes(target.aval) + sum(_bytes(a.aval) for a in s.args if a.aval.shape == target.aval.shape)
         kinds = "fiubc" if s.op.name in ("add", "subtract", "multiply") else "fiub"
-        plain = s.op.name in PLAIN and all(a.aval.dtype.kind in kinds for a in (*s.args, target))
+        plain = (s.op.name in PLAIN or _is_square(s)) and all(a.aval.dtype.kind in kinds for a in (*s.args, target))
         half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
         cheap = not half and (plain or isinstance(s.op, Cast))
         by_one = s.op.name == "floor_divide" and target.aval.dtype.kind in "iu" and not s.args[1].aval.shape
@@ -215,7 +243,7 @@ class _Weighed:
         elif s.op.name == "divide" and target.aval.dtype.kind == "c":
             self.xla += target.aval.size * 2 * QUOTIENT
             self.numpy += target.aval.size * QUOTIENT
-        elif s.op.name in VECTORISED and target.aval.dtype.char in "fd" and host_calls.has_vectors():
+        elif s.op.name in _vectorised(target.aval.dtype) and host_calls.has_vectors():
             width = target.aval.dtype.itemsize / 8
             self.numpy += target.aval.size * IN_VECTORS * width
             self.xla += target.aval.size * FUNCTION * width
@@ -245,6 +273,7 @@ class _Weighed:
                 self.numpy += (read + written) * BYTE + _faults(written, FRESH)
                 moved = isinstance(s.op, Concatenate) or any(a in self._lines for a in s.args)
                 self.xla += read * BYTE * (MOVED if moved else 1)
+                self.xla += s.args[0].aval.size * OPERATION if isinstance(s.op, Reduce) else 0.0
             case Sort(name="argsort") if isinstance(s.attrs, SortAttrs) and s.attrs.is_stable:
                 raise _NotWeighed  # the stable order, which `host_calls` finds sooner than NumPy
             case Sort() | ArgReduce() | Cumulative() if is_host_call(s):
@@ -277,6 +306,10 @@ class _Weighed:
             self.numpy += took
             self.xla += took + host_calls.OVERHEAD
             return
+        if dtype.kind in "iu" and len(attrs.lhs) == len(attrs.rhs) == 1 and not attrs.out:
+            self.numpy += count * INTEGER_PRODUCT
+            self.xla += count * COMPILED_PRODUCT
+            return
         if not host_calls.multiplies(attrs, x.aval, y.aval, dtype):
             raise _NotWeighed
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
@@ -302,6 +335,17 @@ def _first(a: Atom, same: Mapping[Atom, Atom]) -> Atom:
     return a
 
 
+def _numbers(function: Function) -> dict[Var, float]:
+    """What np.nanmax and np.nanmin take, by NumPy, instead of the operations that they are made of here."""
+    made = {s.targets[0]: s for s in function.body.statements if isinstance(s, Apply)}
+    parts: dict[Var, float] = {}
+    for s in made.values():
+        if (found := extreme_of_numbers(s, made.get)) is not None:
+            parts |= {part.targets[0]: 0.0 for part in found.parts}
+            parts[s.targets[0]] = _bytes(found.x.aval) * BYTE + _rows_reduced(found.extreme) * ROW
+    return parts
+
+
 def _written(function: Function, same: Mapping[Atom, Atom]) -> tuple[set[Atom], set[Atom]]:
     """The arguments that NumPy changes where they are, step by step, and the values that they have on the way."""
     made = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
@@ -318,6 +362,19 @@ def _written(function: Function, same: Mapping[Atom, Atom]) -> tuple[set[Atom], 
             written.add(p)
             values |= {*chain}
     return written, values
+
+
+def _is_extreme(s: Apply) -> bool:
+    return s.op.name in ("max", "min") and s.args[0].aval.dtype.kind == "f"
+
+
+def _is_square(s: Apply) -> bool:
+    """x ** 2, which NumPy multiplies."""
+    return s.op.name == "power" and isinstance(e := s.args[1], Const) and e.aval.weak and e.value == 2
+
+
+def _vectorised(dtype: DType) -> Collection[str]:
+    return VECTORISED if dtype.char == "d" else VECTORISED_NARROW if dtype.char == "f" else ()
 
 
 def _rows_reduced(s: Apply) -> int:

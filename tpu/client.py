@@ -186,14 +186,15 @@ class Spare:
             return kept.pop()
 
     def give(self, array: np.ndarray[Any, Any]) -> None:
-        while type(array.base) is np.ndarray:
-            array = array.base
-        if type(array.base) is not _Owned or array.nbytes < LEAST_SPARE or array.dtype.kind == "V":
+        owner: Any = array.base
+        while type(owner) is np.ndarray:
+            array, owner = owner, owner.base
+        if type(owner) is not _Owned or array.nbytes < LEAST_SPARE or array.dtype.kind == "V":
             return
         with self._lock:
             if self._held + array.nbytes <= STAGING_LIMIT:
                 self._held += array.nbytes
-                self._free.setdefault((array.shape, array.dtype), []).append(array.base.owner)
+                self._free.setdefault((array.shape, array.dtype), []).append(owner.owner)
 
 
 spare = Spare()

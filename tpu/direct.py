@@ -27,6 +27,7 @@ import numpy as np
 
 from ..kernels.interrupts import INTERRUPTED, MESSAGE
 from ..kernels.loops import NO_MEMORY, NativeLoop, arguments_of, loop_of, write_loop
+from ..translator.bounds import Interval
 from ..translator.checked import Checked
 from ..translator.errors import tell_written
 from ..translator.evaluate import apply_op, as_aval, run_block
@@ -60,6 +61,27 @@ def loops_alone(function: Function, checks: bool) -> tuple[Function, Checked] | 
     if not all(_is_loop(s) or (_is_light(s) and not doubted.statement(s)) for s in statements):
         return None
     return grouped, Checked(grouped, checks)
+
+
+def without_checks(function: Function, checks: bool, values: Sequence[Any]) -> dict[int, Interval]:
+    """What has to be assumed of the whole numbers among the parameters, by their places, so that no check is left, and
+    holds for these values. Empty where there are none, or some checks would be left.
+
+        for i in range(1, n): a[i] += a[i - 1]          of 100 numbers: n is in [1, 100]
+    """
+    params = function.body.params
+    numbers = {k: int(values[k]) for k, p in enumerate(params) if is_whole(p)}
+    extents = sorted({n for p in params for n in p.aval.shape})
+    up_to_extents = {k: next((n for n in extents if n >= x), x) for k, x in numbers.items()}
+    for most in (up_to_extents, numbers):
+        assumed = {k: Interval(min(x, 1), most[k]) for k, x in numbers.items()}
+        if not Checked(function, checks, {params[k]: i for k, i in assumed.items()}).block(function.body):
+            return assumed
+    return {}
+
+
+def is_whole(p: Var) -> bool:
+    return not p.aval.shape and p.aval.dtype.kind in "iu"
 
 
 def _is_loop(s: Statement) -> TypeGuard[Fused]:

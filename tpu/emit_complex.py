@@ -67,14 +67,17 @@ def quotient(w: Writer, x: Value, y: Value) -> Value:
     nowhere = w.both(w.compare("EQ", large, w.splat(0, c)), w.compare("EQ", small, w.splat(0, c)))
     large = w.select(nowhere, w.op("abs", large), large)
     ratio = w.select(nowhere, w.splat(0, c), w.divide(small, large))
-    scale = w.divide(w.splat(1, c), w.add(large, w.multiply(small, ratio)))
+    size = w.add(large, w.multiply(small, ratio))
+    far = w.compare("GT", w.op("abs", size), w.splat(np.finfo(part).max / 16, c))  # whose reciprocal is subnormal
+    step = w.select(far, w.splat(2.0**-8, c), w.splat(1, c))
+    scale = w.divide(w.splat(1, c), w.multiply(size, step))
     first, second = w.select(tall, b, a), w.select(tall, a, b)
     real = w.multiply(w.add(first, w.multiply(second, ratio)), scale)
     across = w.multiply(first, ratio)
     imag = w.multiply(w.select(tall, w.subtract(across, second), w.subtract(second, across)), scale)
     real = w.select(nowhere, w.multiply(a, scale), real)
     imag = w.select(nowhere, w.multiply(b, scale), imag)
-    return w.op("complex", real, imag, dtype=x.dtype)
+    return w.op("complex", w.multiply(real, step), w.multiply(imag, step), dtype=x.dtype)
 
 
 def power(w: Writer, x: Value, y: Value) -> Value:

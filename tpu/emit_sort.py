@@ -49,7 +49,8 @@ def argsort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
     axis = attrs.axis
     if x.shape[axis] < 2 or 0 in x.shape:
         return w.constant(0, x.shape, I64)
-    if w.host and host_calls.sorts(x, attrs) and (not attrs.is_stable or x.dtype.itemsize > 4):
+    own = not attrs.is_stable or x.dtype.itemsize > 4 or host_calls.sorts_by_digits(x.dtype)
+    if w.host and own and host_calls.sorts(x, attrs):
         return host_calls.call(w, _named("argsort", "argpartition", attrs), [x], x.shape, I64)
     if x.dtype.kind == "c":
         keys = _complex_keys(w, x)

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from ..translator.settings import switch
 from .native import operations
+from .stored import compile_or_load
 
 if TYPE_CHECKING:
     from ..kernels.loops import NativeLoop
@@ -32,6 +33,8 @@ LEAST_WORK = 1 << 17
 CALL = "untraced_subnormals"
 _FIELDS = "{api_version = 4 : i32, has_side_effect = true}"
 _CLEARED = """
+#ifndef KEEPS_SUBNORMALS
+#define KEEPS_SUBNORMALS
 static void keep_subnormals() {
 #if defined(__SSE__)
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~0x8040u);
@@ -41,6 +44,7 @@ static void keep_subnormals() {
     asm volatile("msr fpcr, %0" : : "r"(mode & ~(1ul << 24)));
 #endif
 }
+#endif
 """
 _MEETING = """
 #include <stdlib.h>
@@ -77,19 +81,23 @@ _HANDLERS = {
     int64_t asked = 0;
     XLA_FFI_ThreadPool_NumThreads_Args counted = {sizeof counted, nullptr, frame->ctx, &asked};
     if (auto *error = frame->api->XLA_FFI_ThreadPool_NumThreads(&counted)) return error;
-    auto *meeting = (Meeting *)calloc(1, sizeof(Meeting));
-    if (!meeting) return nullptr;
-    meeting->expected = asked;
-    meeting->holders = asked + 1;
-    for (int64_t k = 0; k < asked; k++) {
-        XLA_FFI_ThreadPool_Schedule_Args task = {sizeof task, nullptr, frame->ctx, take_part, meeting};
-        if (auto *error = frame->api->XLA_FFI_ThreadPool_Schedule(&task)) {
-            leave(meeting, asked + 1 - k);
-            return error;
+    for (int attempt = 0; attempt < 3; attempt++) {  // the pool may be at work
+        auto *meeting = (Meeting *)calloc(1, sizeof(Meeting));
+        if (!meeting) return no_memory(frame);
+        meeting->expected = asked;
+        meeting->holders = asked + 1;
+        for (int64_t k = 0; k < asked; k++) {
+            XLA_FFI_ThreadPool_Schedule_Args task = {sizeof task, nullptr, frame->ctx, take_part, meeting};
+            if (auto *error = frame->api->XLA_FFI_ThreadPool_Schedule(&task)) {
+                leave(meeting, asked + 1 - k);
+                return error;
+            }
         }
+        wait_for(&meeting->gone, asked, 2000);
+        const bool all = __atomic_load_n(&meeting->come, __ATOMIC_ACQUIRE) >= asked;
+        leave(meeting, 1);
+        if (all) break;
     }
-    wait_for(&meeting->gone, asked, 2000);
-    leave(meeting, 1);
     return nullptr;""",
 }
 _VERSION = hashlib.sha256((_CLEARED + _MEETING + "".join(_HANDLERS.values())).encode()).hexdigest()[:16]
@@ -104,7 +112,6 @@ def keeping_subnormals(program: Emitted, p: Platform) -> str:
     if program.form is None or not _asked(program.form) or not compiler.available():
         return program.text
     _tell_threads(p)
-    compiler.register([_handler("subnormals")])
     name, head, rest = program.text.split("\n", 2)  # the lines that follow keep their numbers, by which they are known
     return "\n".join((name, f"{head} {_call('subnormals')}", rest))
 
@@ -121,10 +128,10 @@ def _tell_threads(p: Platform) -> None:
     with _lock:
         if p in _told:
             return
-        compiler.register([_handler("threads")])
+        compiler.register([_handler(what) for what in _HANDLERS])  # in one library
         head = "module @threads {\n  func.func public @main() {"
         text = f"{head}\n    {_call('threads')}\n    return\n  }}\n}}\n"
-        made = p.client.compile_and_load(text, p.devices, p.xla_client.CompileOptions())
+        made = compile_or_load(p.client, text, p.devices, p.xla_client.CompileOptions())
         made.execute_sharded([], with_tokens=True).consume_token().block_until_ready()
         _told[p] = True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from .bounds import (
@@ -27,16 +29,18 @@ from .ops.core import At, Cast, Draw, Dyn, Elementwise, Gather, Index, IndexAttr
 class Checked:
     """Which statements need a run-time check, by the intervals of their indices.
 
-    Where `checks` is false only those of the user: `raise` and `assert`.
+    Where `checks` is false only those of the user: `raise` and `assert`. `assumed` is what parameters are known to be.
     """
 
-    def __init__(self, function: Function, checks: bool = True) -> None:
+    def __init__(
+        self, function: Function, checks: bool = True, assumed: Mapping[Var, Interval] | None = None
+    ) -> None:
         self.known: dict[Var, Interval] = {}
         doubtful = any(_may_fail(s) for s in walk(function.body))
         self.enabled = doubtful and checks
         self.raises = any(isinstance(s, Raise) or _may_leave(s) for s in walk(function.body))
         if doubtful:
-            self.known = analyse(function)
+            self.known = analyse(function, known=assumed)
         self._blocks: dict[int, bool] = {}
 
     def interval(self, atom: Var | Const) -> Interval:

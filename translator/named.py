@@ -1,9 +1,11 @@
-"""Recognising np.roll, np.cross and norms in the operations that they are made of.
+"""Recognising np.roll, np.cross, norms and extremes of numbers in the operations that they are made of.
 
     np.concatenate([x[n - k :], x[: n - k]])                                   np.roll(x, k)
     np.array([x[1] * y[2] - x[2] * y[1], ..., x[0] * y[1] - x[1] * y[0]])      np.cross(x, y)
 
     np.where(s == 0, 0.0, np.sqrt(np.where(s == 0, 1.0, s)))                   np.linalg.norm(x), of s = np.sum(x * x)
+
+    np.where(np.all(np.isnan(x)), nan, np.max(np.where(np.isnan(x), -inf, x)))     np.nanmax(x)
 
 They print under their names, and their derivatives are of their kind.
 """
@@ -13,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from . import make, ops
 from .builder import Builder
-from .ir import Apply, Atom, Var, is_number
+from .ir import Apply, Atom, Const, Var, is_number
 from .ops.core import At, AxesAttrs, ConcatenateAttrs, Dim, IndexAttrs, Op, Run
 
 Maker = Callable[[Var], Apply | None]
@@ -106,6 +110,34 @@ def cross(b: Builder, x: Atom, y: Atom) -> Atom:
         part = make.subtract(b, make.multiply(b, xs[j], ys[k]), make.multiply(b, xs[k], ys[j]))
         parts.append(make.expand_dims(b, part, axis))
     return make.concatenate(b, parts, axis)
+
+
+class Numbers(NamedTuple):
+    """The extreme, `ops.MAX` or `ops.MIN`, of those elements of x that are not NaN; `parts` it is made of."""
+
+    extreme: Apply
+    x: Atom
+    parts: tuple[Apply, ...]
+
+
+def extreme_of_numbers(s: Apply, maker: Maker) -> Numbers | None:
+    """Whether `s` is np.nanmax(x) or np.nanmin(x)."""
+    if s.op is not ops.WHERE or not _is_filled(s.args[1], np.nan):
+        return None
+    every = _made(s.args[0], ops.ALL_, maker)
+    extreme = _made(s.args[2], ops.MAX, maker) or _made(s.args[2], ops.MIN, maker)
+    if every is None or extreme is None or every.attrs != extreme.attrs:
+        return None
+    missing, chosen = _made(every.args[0], ops.ISNAN, maker), _made(extreme.args[0], ops.WHERE, maker)
+    if missing is None or chosen is None or chosen.args[0] is not every.args[0]:
+        return None
+    x = missing.args[0]
+    found = chosen.args[2] is x and _is_filled(chosen.args[1], -np.inf if extreme.op is ops.MAX else np.inf)
+    return Numbers(extreme, x, (every, extreme, missing, chosen)) if found and x.aval.dtype.kind == "f" else None
+
+
+def _is_filled(a: Atom, number: float) -> bool:
+    return isinstance(a, Const) and not a.aval.shape and bool(np.array_equal(a.value, number, equal_nan=True))
 
 
 def guarded_root(s: Apply, maker: Maker) -> Atom | None:

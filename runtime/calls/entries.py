@@ -26,7 +26,7 @@ from ...translator.purpose import purposed
 from ...translator.reading.changes import apply_changes
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
-from ...translator.reading.handed import Ended, hand_back, known_leaves, needs_arguments, owned_parts
+from ...translator.reading.handed import Ended, arguments_themselves, hand_back, known_leaves, needs_arguments, owned_parts
 from ...translator.reading.signature import Signature, signature_of, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.records import dataclass
@@ -45,7 +45,7 @@ from .fastcall import guard_function
 from .orders import Orders
 
 if TYPE_CHECKING:
-    from .accelerate import Accelerated
+    from .accelerated import Accelerated
 
 
 class Entry:
@@ -222,8 +222,9 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         return HostEntry(translation, binding)
     if accelerated.target == "cpu":
         known = known_leaves(translation)
-        function = translation.stages.without(known)[LAST]
-        if (known and not function.body.statements) or runs_in_numpy(function):
+        stages = translation.stages.without(known)
+        function = stages[LAST]
+        if (known and not function.body.statements) or runs_in_numpy(function, printed=stages.unfused):
             return EitherEntry(translation, binding, accelerated)
         if price := seconds_of_compiling(function):
             return LaterEntry(translation, binding, accelerated, price)
@@ -403,6 +404,11 @@ class TargetEntry(Entry):
             return self.program
         target, checks = self._accelerated.target, self._accelerated.options.checks
         return load(target, self.translation.function, donated=self.donated, checks=checks, first=None)
+
+    @functools.cached_property
+    def handed(self) -> dict[int, int] | None:
+        """The leaves of the result that are arguments, where nothing else is handed back."""
+        return arguments_themselves(self.translation)
 
     def _first_way(self, leaves: Sequence[Any]) -> Literal["host", "device"] | None:
         if any(type(x) is Array for x in leaves):

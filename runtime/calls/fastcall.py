@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...translator.ir import Root
-from ...translator.reading.handed import arguments_themselves
 from ...translator.spans import is_observed
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, Kind, leaf_nodes
@@ -176,7 +175,7 @@ def __call__(self, {", ".join(f"{a}=absent" for a in parameters)}, /, *rest, **n
     return type(base.__name__, (base,), members)
 
 
-def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
+def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequence[Any]) -> Any:
     """The subclass for native loops, which work where the caller's NumPy arrays lie; None where that cannot be.
 
     def __call__(self, a0=absent, /, *rest, **named):
@@ -192,7 +191,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
             return a0
         ...
     """
-    write, handed = getattr(entry.program, "source", None), arguments_themselves(entry.translation)
+    write, handed = getattr(entry.program, "source", None), entry.handed
     if write is None or handed is None or not entry.alone or not 0 < len(args) <= MAX_ARGUMENTS:
         return None
     names: dict[str, Any] = {"ndarray": np.ndarray, "assemble": entry.assemble_result, "observed": is_observed}
@@ -201,7 +200,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     if not all(pattern.add(f"a{i}", x) for i, x in enumerate(args)) or pattern.arrays or pattern.hosted:
         return None
     data = [pattern.data[s] if type(s) is int else "" for s in entry.sources]
-    source = write(data, handed) if all(data) else None
+    source = write(data, entry.given(leaves), handed) if all(data) else None
     if source is None:
         return None
     names |= source.names

@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .accelerate import Accelerated
+    from .accelerated import Accelerated
 
 known: weakref.WeakSet[Accelerated] = weakref.WeakSet()
 _lost: list[Any] = []  # programs of the parent: held, since XLA cannot take them down without its threads

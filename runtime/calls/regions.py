@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import types
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from ...translator.reading.signature import signature_of, unopened
 from ...translator.reading.source import source_of
 from ...translator.tree import Kind, TreeDef
 from . import forking
-from .accelerate import Accelerated
+from .accelerated import Accelerated
 from .arguments import Key, are_wide, open_arguments
 from .callables import is_users_object
 from .entries import Entry, TargetEntry
@@ -286,7 +286,7 @@ class Region(Accelerated):
         """Whether it always runs as it is."""
         return bool(self._always) or (self.again is not None and self.again.idle)
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Results are put together here, so no call goes past this class."""
 
     def functions(self) -> list[Function]:

@@ -34,7 +34,7 @@ from ..arrays.array import Array, spec_of
 from ..arrays.hosted import are_hosted, lifted
 from ..arrays.transfer import device_get
 from ..calls import strict
-from ..calls.accelerate import Accelerated
+from ..calls.accelerated import Accelerated
 from ..calls.arguments import Binding, Key, bind_arguments, open_arguments
 from ..calls.entries import Entry, donated_places
 from ..calls.fallback import HOST_ERRORS

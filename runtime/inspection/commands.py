@@ -19,7 +19,7 @@ import numpy as np
 
 from ...translator.errors import UntracedError
 from ...translator.ir import Aval
-from ..calls.accelerate import Accelerated
+from ..calls.accelerated import Accelerated
 from ..targets.devices import TARGETS
 
 TRANSFORMS = ("grad", "value_and_grad", "jacfwd", "jacrev", "hessian", "vmap")

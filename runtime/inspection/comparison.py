@@ -13,7 +13,8 @@ from ...translator.errors import UntracedError
 from ...translator.records import dataclass
 from ..arrays.array import Array
 from ..arrays.transfer import block_until_ready
-from ..calls.accelerate import Accelerated, accelerate
+from ..calls.accelerate import accelerate
+from ..calls.accelerated import Accelerated
 from ..targets.devices import automatic_target
 from ..trees.tree_util import keystr, tree_flatten_with_path, tree_map
 from .seconds import told

@@ -20,7 +20,7 @@ from ..targets.programs import runs_in_loops, runs_in_numpy
 from .kernels import Kernel, gpu_kernels_of, groups_of
 
 if TYPE_CHECKING:
-    from ..calls.accelerate import Accelerated
+    from ..calls.accelerated import Accelerated
     from ..calls.regions import Driver
 
 
@@ -93,7 +93,9 @@ class Inspection:
         where it is little more than native loops, which Python calls; calls with Arrays are XLA's there.
         """
         if self.target == "cpu":
-            return "numpy" if runs_in_numpy(self.fused) else "loops" if runs_in_loops(self.fused) else "xla"
+            if runs_in_numpy(self.fused, printed=self._translation.stages.unfused):
+                return "numpy"
+            return "loops" if runs_in_loops(self.fused) else "xla"
         return "xla" if self.target == "tpu" else self.target
 
     @property

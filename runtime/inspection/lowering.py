@@ -10,7 +10,7 @@ from ..calls.shapes import ShapeDtypeStruct, eval_shape
 from ..trees.tree_util import PyTreeDef, tree_structure
 
 if TYPE_CHECKING:
-    from ..calls.accelerate import Accelerated
+    from ..calls.accelerated import Accelerated
     from .inspection import Inspection
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]

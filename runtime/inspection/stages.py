@@ -1,6 +1,6 @@
 """The namespace `untraced.stages`: what `accelerate(f)` goes through, by the names that JAX has."""
 
-from ..calls.accelerate import Accelerated as Wrapped
+from ..calls.accelerated import Accelerated as Wrapped
 from ..calls.shapes import ShapeDtypeStruct as ArgInfo
 from .lowering import Compiled, Lowered, Traced
 

@@ -42,6 +42,10 @@ class Device(Protocol):
 
     def dlpack(self, data: Any, **options: Any) -> Any: ...
 
+    def let_go(self, host: np.ndarray[Any, Any]) -> None:
+        """Nobody uses this result of `Program.host` any more."""
+        ...
+
 
 class Sharding:
     """Where arrays are put: see the namespace `untraced.sharding`."""

@@ -77,13 +77,13 @@ def runs_in_loops(function: Function) -> bool:
     return _loops_alone(function, checks=True) is not None
 
 
-def runs_in_numpy(function: Function, copied: Collection[int] = ()) -> bool:
-    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays, of which
-    those at the places `copied` do not lie as XLA wants them.
+def runs_in_numpy(function: Function, copied: Collection[int] = (), printed: Function | None = None) -> bool:
+    """Whether the fused program for "cpu" runs faster as its source, `printed` before fusion, when called with NumPy
+    arrays, of which those at the places `copied` do not lie as XLA wants them.
     """
     from ...tpu.by_numpy import by_numpy
 
-    return by_numpy(function, copied)
+    return by_numpy(function, copied, printed)
 
 
 def seconds_of_compiling(function: Function) -> float:

@@ -20,7 +20,7 @@ from ...translator.ir import Aval
 from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature, signature_of
 from ...translator.tree import flatten, tree_map
-from ..calls.accelerate import Accelerated
+from ..calls.accelerated import Accelerated
 from ..calls.callables import readable
 from ..trees.tree import leaves as tree_leaves
 from ..trees.tree import map as tree_products

@@ -23,7 +23,7 @@ from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.rewrite import splice_block, without_raises
 from ...translator.tree import NONE, Kind, TreeDef, Unlike, beside, static, tuple_tree
-from ..calls.accelerate import Accelerated
+from ..calls.accelerated import Accelerated
 from ..trees.tree_util import describe
 from . import choices, rules
 from .products import fitting, product_signature

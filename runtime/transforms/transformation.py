@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...translator.reading.signature import Signature
 from ...translator.tracebacks import trim_traceback
-from ..calls.accelerate import Accelerated, plain
+from ..calls.accelerate import plain
+from ..calls.accelerated import Accelerated
 from ..calls.callables import readable
 from ..calls.naming import Standing, named, place_of
 

@@ -92,6 +92,23 @@ def test_fractions_that_end_at_whole_numbers() -> None:
     assert grad(sp.gammainc)(2.0, 5.0) == pytest.approx(-0.05585989605253678, rel=1e-11)
 
 
+@pytest.mark.parametrize("x", [0.3, 1.3, 5.0])
+def test_values_of_numbers_under_a_derivative(x: float) -> None:
+    """A choice between numbers is an array without axes in NumPy: the series that begin there must not store into it."""
+    for f in (scipy.special.expi, scipy.special.exp1, scipy.special.spence, scipy.special.dawsn):
+        value, slope = value_and_grad(lambda x, f=f: f(x))(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-13)
+        np.testing.assert_allclose(slope, (f(x + 1e-5) - f(x - 1e-5)) / 2e-5, rtol=1e-8)
+
+
+def test_orders_behind_the_point_are_cut_off() -> None:
+    with pytest.warns(RuntimeWarning, match="truncated"):
+        expected = scipy.special.yn(2.7, 1.3)
+    value, slope = value_and_grad(lambda x: scipy.special.yn(2.7, x))(1.3)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    np.testing.assert_allclose(slope, scipy.special.yvp(2, 1.3), rtol=1e-13)
+
+
 def test_polygamma_and_zeta_left_of_the_origin() -> None:
     """The slope of each order is the next order; an order that is not known has no value there, and no slope."""
     x = np.array([-3.7, -1.2, -0.3, -1e-3, 0.2, 3.0])

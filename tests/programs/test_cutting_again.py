@@ -242,3 +242,19 @@ def test_medians_along_an_axis_are_compiled() -> None:
     fast = accelerate(lambda x: np.nanmedian(x, axis=1), target="cpu")
     np.testing.assert_array_equal(fast(x), np.nanmedian(x, axis=1))
     assert "stays with CPython" not in fast.inspect(x).source
+
+
+def _corner_of_a_table(x, n):
+    table = [[0.0] * n for _ in range(n)]
+    y = np.cumsum(np.sin(x) * 2.0)
+    table[0][1] = 3.0
+    return table, y
+
+
+def test_thousands_of_numbers_that_are_returned_are_cpythons() -> None:
+    fast, x = accelerate(_corner_of_a_table, target="cpu"), np.arange(5.0)
+    for n in (8, 150):  # XLA takes half a minute for 22,500 results
+        for _ in range(2):
+            assert_same(fast(x, n), _corner_of_a_table(x, n), "results")
+    assert "stays with CPython" not in fast.inspect(x, 8).source
+    assert "returns more than 2,048 numbers" in fast.inspect(x, 150).source

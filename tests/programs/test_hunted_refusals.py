@@ -388,3 +388,17 @@ def test_signs_of_zeros_that_begin_with_a_positive_one() -> None:
         for x in (np.array([-0.0, 0.0]), np.array([0.0, -0.0]), np.array([-0.0 + 0j])[:1].real.repeat(2)):
             for found, expected in zip(fast(x, x[::-1].copy()), f(x, x[::-1].copy()), strict=True):
                 np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.parametrize("value", ["[[1, 2]]", "[x[2:4]]", "((5,), (6,))"])
+def test_lists_nested_deeper_than_what_they_are_stored_in_are_refused(value: str, tmp_path: Any) -> None:
+    """An array of more axes of size 1 is not."""
+    path = tmp_path / "stores.py"
+    path.write_text(f"def f(x):\n    x[:2] = {value}\n    return x\n\ndef g(x, v):\n    x[:2] = v\n    return x\n")
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    x = np.arange(6.0)
+    for f in (names["f"], accelerate(names["f"])):
+        with pytest.raises(ValueError, match="setting an array element with a sequence"):
+            f(x)
+    assert accelerate(names["g"])(x, np.array([[7.0, 8.0]]))[:2].tolist() == [7.0, 8.0]

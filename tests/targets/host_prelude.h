@@ -386,6 +386,39 @@ template <bool TURNED> UNWATCHED inline void load_pieces(unsigned (&piece)[4], c
         piece[p] = *near | (unsigned)*next << 16;
     }
 }
+
+// What is sent to shared memory arrives when a thread waits for it, and not before.
+namespace host {
+
+struct Sent { char *to; const char *from; int bytes, group; };
+struct Sending { int count, group; Sent at[128]; };
+static Sending sending[MAX_THREADS];
+
+}  // namespace host
+
+template <int BYTES> UNWATCHED inline void send(void *to, const void *from, bool inside) {
+    host::Sending &own = host::sending[host::current];
+    if (own.count == 128) host::tell("more is on its way than the host keeps in mind");
+    if ((uintptr_t)to % BYTES || (inside && (uintptr_t)from % BYTES)) host::tell("what is sent begins at a multiple of its bytes");
+    own.at[own.count++ % 128] = {(char *)to, inside ? (const char *)from : nullptr, BYTES, own.group};
+}
+UNWATCHED inline void close_group() { host::sending[host::current].group++; }
+template <int LEFT> UNWATCHED inline void wait_for_groups() {
+    host::Sending &own = host::sending[host::current];
+    int kept = 0;
+    for (int k = 0; k < own.count; k++) {
+        const host::Sent s = own.at[k];
+        if (s.group >= own.group - LEFT) {
+            own.at[kept++] = s;
+            continue;
+        }
+        TOUCH(s.to, s.bytes, host::WRITE);
+        if (s.from) TOUCH(s.from, s.bytes, host::READ);
+        if (s.from) memcpy(s.to, s.from, s.bytes);
+        else memset(s.to, 0, s.bytes);
+    }
+    own.count = kept;
+}
 #ifdef CHECKED
 #include "host_checks.h"
 #endif

@@ -52,8 +52,10 @@ def backend(backends: dict[str, Backend]) -> Backend:
     return backends["triton"]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", CASES)
+IN_CUDA = [pytest.param(n, "cuda", marks=needs_compiler) for n in ("plain", "double", "layer_half", "masked")]
+
+
+@pytest.mark.parametrize(("name", "language"), [*((n, "triton") for n in CASES), *IN_CUDA])
 def test_gradients(name: str, language: str, backends: dict[str, Backend]) -> None:
     function, args = CASES[name]
     derivative = grad(function, argnums=(0, 1, 2))

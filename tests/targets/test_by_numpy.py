@@ -13,6 +13,7 @@ from untraced import accelerate, device_put
 from untraced.runtime.calls import entries
 from untraced.runtime.targets import programs
 from untraced.tpu import by_numpy, host_calls
+from untraced.translator.checked import fails_half_way
 
 pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes everything where it cannot call NumPy")
 RANDOM = np.random.default_rng(0)
@@ -21,7 +22,7 @@ RANDOM = np.random.default_rng(0)
 def weighed(fun: Callable[..., Any], *args: Any) -> bool:
     """Whether NumPy takes it; nothing is run."""
     stages = accelerate(fun, target="cpu").inspect(*args, compile=False).stages
-    return by_numpy.by_numpy(stages.functions["fuse"])
+    return by_numpy.by_numpy(stages.functions["fuse"], (), stages.functions["simplify"])
 
 
 def test_library_calls_on_large_arrays_are_numpys() -> None:
@@ -71,10 +72,23 @@ def test_stores_into_arguments_are_numpys_where_a_copy_costs_more() -> None:
         y[1:-1] = (x[2:] - x[:-2]) * x[1:-1] + x[2:] * x[:-2]
         return y
 
-    assert weighed(boundary, square) and weighed(halved, line)
+    def turned(x: Any) -> Any:
+        x[:] = x[::-1]
+        np.clip(x, -1.0, 1.0, out=x)
+
+    assert weighed(boundary, square) and weighed(halved, line) and weighed(turned, line)
     assert not weighed(waves, line) and not weighed(filled, line)
     assert weighed(lambda x: x / x[0], np.ones(2_000_000, np.complex128))
     assert weighed(lambda x: x // 7, np.arange(2_000_000)) and not weighed(lambda x: x % 7, np.arange(2_000_000))
+
+
+def test_single_passes_are_numpys() -> None:
+    line, whole = np.ones(4_000_000), np.arange(4_000_000)
+    for single in (np.sum, np.max, np.ptp, np.nanmax, np.nanmin, np.sign, np.count_nonzero):
+        assert weighed(single, line), single
+    for of_integers in (lambda k: np.dot(k, k), lambda k: k**2, lambda k: k << 3):
+        assert weighed(of_integers, whole)
+    assert not weighed(np.std, line) and not weighed(lambda x: np.sum(x * x + 1.0), line)
 
 
 def test_short_rows_are_compiled() -> None:
@@ -114,7 +128,7 @@ def scaled(a: Any, x: Any) -> Any:
 
 @pytest.mark.usefixtures("any_size")
 def test_arguments_results_and_their_memory_are_those_of_compiled_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
     a, x = RANDOM.normal(size=(5, 4)), RANDOM.normal(size=4)
     ours = accelerate(scaled, target="cpu")
     mine, theirs = a.copy(), a.copy()
@@ -132,7 +146,7 @@ def test_arguments_results_and_their_memory_are_those_of_compiled_programs(monke
 
 @pytest.mark.usefixtures("any_size")
 def test_arrays_of_devices_are_computed_with_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
     x = RANDOM.normal(size=50)
     ours = accelerate(lambda x: np.cumsum(x), target="cpu")
     np.testing.assert_allclose(ours(x), np.cumsum(x), rtol=1e-15)
@@ -142,7 +156,7 @@ def test_arrays_of_devices_are_computed_with_by_xla(monkeypatch: pytest.MonkeyPa
 
 
 def test_warnings_of_arithmetic_do_not_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
     with warnings.catch_warnings(), np.errstate(all="warn"):
         warnings.simplefilter("error")
         found = accelerate(lambda x: 1.0 / x, target="cpu")(np.zeros(3))
@@ -151,7 +165,7 @@ def test_warnings_of_arithmetic_do_not_come_out(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_fails_after_it_has_written_leaves_the_arguments_to_cpython(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPython runs the call again, from its start: one store is made, not two."""
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
 
     def stored(a: Any, i: Any) -> Any:
         a += 1.0
@@ -161,6 +175,33 @@ def test_what_fails_after_it_has_written_leaves_the_arguments_to_cpython(monkeyp
     with pytest.raises(IndexError):
         accelerate(stored, target="cpu")(a, np.array([9]))
     np.testing.assert_array_equal(a, np.ones(4))
+
+
+def test_arguments_are_copied_only_where_something_may_fail_behind_a_store() -> None:
+    def half_way(fun: Callable[..., Any], *args: Any) -> bool:
+        return fails_half_way(accelerate(fun, target="numpy").inspect(*args).function)
+
+    def cleared(x: Any, i: Any) -> None:
+        x[i] = 0.0
+
+    def added(x: Any, i: Any) -> None:
+        x[i] += x[i + 1]
+
+    def twice(x: Any, i: Any) -> None:
+        x[0] = 1.0
+        x[i] = 0.0
+
+    def behind(x: Any, i: Any) -> Any:
+        x *= 2.0
+        return x[i]
+
+    x, i = np.arange(5.0), np.array([1, 7])
+    assert not half_way(cleared, x, i) and not half_way(added, x, i)
+    assert half_way(twice, x, i) and half_way(behind, x, i)
+    for fun in (cleared, added):
+        with pytest.raises(IndexError):
+            accelerate(fun, target="numpy")(x, i)
+        np.testing.assert_array_equal(x, np.arange(5.0))
 
 
 def spread_out(x: Any) -> Any:

@@ -111,6 +111,37 @@ def test_nothing_is_read_behind_an_array(backend: HostCuda) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("name", ["gelu_float16", "gelu_float64", "turned", "many"])
+def test_what_is_sent_ahead_is_waited_for(name: str) -> None:
+    """Every access is looked at: what is read before it has arrived nothing was written to."""
+    checked, case = HostCuda(checked=True), PACKED[name]
+    assert "wait_for_groups<STAGES - 2>" in kernels(case)[0].source
+    run(Case(case.function, tuple(map(checked.moved, case.args))), checked)
+    assert checked.packed_launches == 1
+
+
+def test_operands_with_work_on_them_pass_through_registers() -> None:
+    source = kernels(PACKED["scaled"])[0].source
+    packed = source[source.index("_by4(") :]
+    assert "left_next" in packed and "right_next" in packed and "send_ahead" not in packed
+    half = kernels(Case(first_scaled, (some(64, 16), some(64, 1), some(16, 32))))[0].source
+    packed = half[half.index("_by4(") :]
+    assert "left_next" in packed and "right_next" not in packed and "send_ahead" in packed
+
+
+def first_scaled(x: Any, s: Any, w: Any) -> Any:
+    return np.tanh((x * s) @ w)
+
+
+@needs_compiler
+def test_one_operand_with_work_on_it(backend: HostCuda) -> None:
+    """It is put where it is multiplied while the other one has been on its way for three turns."""
+    case = Case(first_scaled, (some(72, 104), some(72, 1), some(104, 40)))
+    with aligned(backend):
+        run(Case(case.function, tuple(map(backend.moved, case.args))), backend)
+
+
+@needs_compiler
 @pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal"])
 def test_the_library_between_kernels_gives_the_same(name: str, backend: HostCuda) -> None:
     """As where the library wins: products are its own, with kernels before and after them."""
@@ -180,6 +211,7 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
         threads = dict(kernel.program.constants)["THREADS"]
         assert taken.stack == 0 and taken.shared <= 99 << 10 and taken.registers * threads <= 1 << 16
     packed = compiled.ptx[compiled.ptx.index("_by4") :]
+    assert ("cp.async" in packed) == (kernel.kind == "contract") and "cp.async" not in compiled.ptx[: -len(packed)]
     assert ("mma.sync" in packed) == name.endswith("half")
     assert ("ld.global.nc.v4" in packed) or name.endswith("double") and "ld.global.nc.v2.f64" in packed
 

@@ -312,6 +312,32 @@ def test_memory_that_is_written_is_nobody_elses_on_the_shortest_path() -> None:
         fast(a[:100], a[100:200], 0.5)
 
 
+def up_to(a, b, n, first=1):
+    for i in range(first, n):
+        for j in range(1, n):
+            a[i, j] = a[i - 1, j] * 0.5 + b[i, j - first]
+    return n
+
+
+def test_loops_up_to_a_number_ask_for_it_once() -> None:
+    a, b = np.random.default_rng(0).random((2, 40, 40))
+    fast = accelerate(up_to, target="cpu")
+    fast(a.copy(), b, 40)
+    ((entry, *_), *_) = fast._entries.values()
+    assert not any(s.native.failures for s in entry.program.direct([a, b, 40, 1]).steps)
+    assert any(s.native.failures for s in entry.program.direct([a, b, 41, 1]).steps)
+    for n in (40, 7, 1, 0, -3, 41, 40, 1 << 40):
+        for first in (1, 0, -2, 41):
+            ours, theirs, outcomes = a.copy(), a.copy(), []
+            for f, x in ((fast, ours), (up_to, theirs)):
+                try:
+                    outcomes.append(f(x, b, n, first))
+                except IndexError:
+                    outcomes.append(IndexError)
+            assert outcomes[0] == outcomes[1], (n, first)
+            np.testing.assert_array_equal(ours, theirs)
+
+
 def test_a_constant_that_is_carried_stays() -> None:
     table = np.arange(6.0)
 

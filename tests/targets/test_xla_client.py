@@ -550,3 +550,39 @@ def test_arguments_are_let_go_of_when_a_call_is_over(behind: int) -> None:
     alive = weakref.ref(x)
     del x
     assert alive() is None, len(results)
+
+
+def test_memory_of_temporaries_is_kept() -> None:
+    """48 MB: mapped anew in pages of 4 kB, they would be 11,719 faults in every call."""
+    import resource
+
+    def smoothed(x: Any) -> None:
+        for _ in range(3):
+            x[1:-1] = 0.5 * (x[2:] + x[:-2])
+
+    x = np.random.default_rng(0).standard_normal(2_000_000)
+    expected, ours, faults = x.copy(), accelerate(smoothed, target="cpu"), []
+    for _ in range(6):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        ours(x)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+        smoothed(expected)
+    np.testing.assert_array_equal(x, expected)
+    assert min(faults) < 1_000, faults
+
+
+def test_memory_of_what_is_written_into_an_argument_goes_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def moved(x: Any) -> None:
+        x += np.sin(x) * 0.1 - np.cos(x)
+
+    x = np.random.default_rng(0).standard_normal(1_000_000)
+    expected, ours = x.copy(), accelerate(moved, target="cpu")
+    ours(x)
+    made = client._memory_executable
+    monkeypatch.setattr(client, "_memory_executable", lambda types, p: pytest.fail("fresh memory"))
+    for _ in range(3):
+        ours(x)
+    for _ in range(4):
+        moved(expected)
+    np.testing.assert_allclose(x, expected, rtol=1e-12, atol=1e-14)
+    assert made.cache_info().currsize

@@ -42,3 +42,14 @@ def test_values_at_the_ends(function, dtype):
 def test_reciprocals_of_large_and_small_numbers():
     z = np.array([1e200 + 1e200j, 1e-200 - 3e-200j, 1e-300j, -1e300 + 1e-300j])
     np.testing.assert_allclose(accelerate(lambda z: np.reciprocal(z))(z), np.reciprocal(z), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_quotients_by_numbers_near_the_largest(dtype):
+    """The reciprocal of such a number is subnormal, which XLA takes for zero."""
+    most = np.finfo(dtype).max
+    z = np.array([most / 3, most / 3 * 1j, most / 4 * (1 + 1j), most / 9, 1 + 2j], dtype)
+    quotients = lambda z: (z / z, (3 - 2j) / z[4:], z / z[::-1], z / z.real.max())  # noqa: E731
+    info = np.finfo(dtype)
+    for found, right in zip(accelerate(quotients)(z), quotients(z), strict=True):
+        np.testing.assert_allclose(found, right, rtol=20 * info.eps, atol=info.tiny)  # subnormal parts are zero

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, device_put
-from untraced.runtime.calls.accelerate import Accelerated
+from untraced.runtime.calls.accelerated import Accelerated
 
 X = np.arange(4.0)
 FACTOR = 1.0

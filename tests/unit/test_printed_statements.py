@@ -50,6 +50,23 @@ def test_a_parameter_that_ends_as_something_else_is_assigned_as_a_whole() -> Non
     assert body_of(f) == "x[...] = x * 2.0"
 
 
+def test_functions_of_numpy_write_over_parameters_that_the_function_is_meant_to_write() -> None:
+    x, y, k, m = array("x", 3), array("y", 3), array("k", 3, dtype=I8), array("m", 3, dtype=np.dtype(np.bool_))
+
+    def written(p: Var, build: Callable[[Builder], Atom], *others: Var) -> str:
+        b = Builder()
+        value = build(b)
+        return body_of(function(b.block([p, *others], [value]), NONE, (0,)))
+
+    clipped = written(x, lambda b: b.apply(ops.CLIP, x, const(-1.0), const(1.0), hint="x"))
+    assert clipped == "np.clip(x, -1.0, 1.0, out=x)"
+    assert written(x, lambda b: b.apply(ops.ABSOLUTE, x, hint="x")) == "np.abs(x, out=x)"
+    assert written(k, lambda b: b.apply(ops.LEFT_SHIFT, k, const(2), hint="k")) == "k <<= 2"
+    assert written(m, lambda b: b.apply(ops.LOGICAL_NOT, m, hint="m")) == "np.invert(m, out=m)"
+    assert written(x, lambda b: b.apply(ops.MAXIMUM, y, x, hint="x"), y) == "x_1 = np.maximum(y, x)\nx[...] = x_1"
+    assert written(x, lambda b: b.apply(ops.GREATER, x, y, hint="x"), y).startswith("x_1 = x > y")
+
+
 def test_two_parameters_exchanged() -> None:
     x, y = array("x", 3), array("y", 3)
     f = executable(function(Block((x, y), (), (y, x)), NONE, (0, 1)))

@@ -148,6 +148,9 @@ def test_gathered_indices() -> None:
     rows = array("rows", 2, dtype=I8)
     assert expression(lambda b, x, r: make.index(b, x, [Gather(0), Run(0, 4)], [r]), X, rows) == "x[rows]"
     assert expression(lambda b, x, r: make.index(b, x, [Run(0, 3), Gather(0)], [r]), X, rows) == "x[:, rows]"
+    wide, many = array("wide", 64, 64), array("many", 64, dtype=I8)
+    taken = expression(lambda b, x, r: make.index(b, x, [Run(0, 64), Gather(0)], [r]), wide, many)
+    assert taken == "np.take(wide, many, axis=1)"
 
 
 @pytest.mark.parametrize(

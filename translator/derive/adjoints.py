@@ -200,7 +200,7 @@ class Adjoints:
         self.masks.clear()
 
     def settle_before(self, s: Statement) -> None:
-        """Settle the cotangents to which the loop or branch `s` adds, which it does by itself; its targets' are taken."""
+        """Settle the cotangents to which the loop or branch `s` adds, as it does by itself."""
         if not (self.choices or self.holes or self.masks):
             return
         named_in = {*free_variables(Block((), (s,), ())), *s.targets}

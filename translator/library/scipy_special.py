@@ -63,6 +63,11 @@ def jve(v: Any, z: Any) -> Any:
     return jv(v, z)
 
 
+def yn(n: Any, z: Any) -> Any:
+    """yv of a whole order: what an order has behind the point is cut off."""
+    return yv(n if is_whole(n) else np.trunc(n), z)
+
+
 def yve(v: Any, z: Any) -> Any:
     only_plain("scipy.special.yve", np.asarray(z).dtype.kind != "c", "of complex numbers")
     return yv(v, z)
@@ -196,6 +201,6 @@ TRANSFORMED: dict[str, Callable[..., Any]] = {
     **{f.__name__: f for f in (sindg, cosdg, tandg, cotdg, radian, powm1)},
     **{f"spherical_{kind}": _spherical(foreign.FUNCTIONS[f"spherical_{kind}"]) for kind in ("yn", "in", "kn")},
     "jn": jv,
-    "yn": yv,
+    "yn": yn,
 }
 """By SciPy's names."""

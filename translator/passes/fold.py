@@ -155,7 +155,8 @@ class _Elementwise:
     def negative(self) -> Found:
         (x,) = self.args
         product = self.made(x, ops.MULTIPLY) or self.made(x, ops.DIVIDE) if self.uses(x) <= 1 else None
-        if product is not None and x.aval.dtype.kind == "f" and isinstance(product.args[1], Const):
+        mean = product is not None and product.op is ops.DIVIDE and self.made(product.args[0], ops.SUM) is not None
+        if product is not None and not mean and x.aval.dtype.kind == "f" and isinstance(product.args[1], Const):
             return self.negated_factor(product.op, product.args[0], product.args[1], product)
         return self.opposite(x)
 

@@ -287,6 +287,11 @@ class _Walk:
         condition = self.atom(s.condition)
         if isinstance(condition, Const) and not condition.value:
             return
+        key = ("raise", _atom_key(condition))
+        if self.shared(key) is not None:  # it has been raised before
+            return
+        if isinstance(condition, Var):
+            self.levels[-1].known[key] = condition
         body = self.block(s.body)
         error, values = settled(s.error, body.results)
         self.append(Raise(condition, replace(body, results=values), error, s.span))

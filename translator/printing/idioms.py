@@ -32,7 +32,7 @@ from ..ir import (
     is_number,
     walk,
 )
-from ..named import Maker, crossed, guarded_root, rolled
+from ..named import Maker, crossed, extreme_of_numbers, guarded_root, rolled
 from ..ops.core import (
     AxesAttrs,
     ConcatenateAttrs,
@@ -60,6 +60,7 @@ def _first_shape(shapes: Sequence[Shape], full: bool) -> Shape:
 
 # For the printer only: a program has the statements.
 NORM = Reduce(name="norm", numpy="np.linalg.norm", evaluate=np.linalg.norm, dtype=same, identity=zero, stablehlo="")
+NANMAX, NANMIN = (replace(NORM, name=n, numpy=f"np.{n}", evaluate=getattr(np, n)) for n in ("nanmax", "nanmin"))
 EYE, TRI = Create(name="eye"), Create(name="tri")
 TRIL = Linalg(name="tril", numpy="np.tril", evaluate=np.tril, shape=_first_shape)
 TRIU = Linalg(name="triu", numpy="np.triu", evaluate=np.triu, shape=_first_shape)
@@ -86,7 +87,7 @@ def with_idioms(function: Function) -> Function:
     def named(s: Apply) -> Apply:
         if s.targets[0] in fleeting and (found := _diagonal(s, makers.get)) is not None:
             return found
-        for idiom in (_norm, _triangle, _unit, _inverse, _joined):
+        for idiom in (_norm, _numbers, _triangle, _unit, _inverse, _joined):
             if (found := idiom(s, makers.get)) is not None:
                 return found
         return s
@@ -226,6 +227,14 @@ def _joined(s: Apply, maker: Maker) -> Apply | None:
 def _roll_along(axis: int | None) -> Linalg:
     options: dict[str, int] = {} if axis is None else {"axis": axis}
     return Linalg(name="roll", numpy="np.roll", evaluate=np.roll, shape=_first_shape, options=(options, options))
+
+
+def _numbers(s: Apply, maker: Maker) -> Apply | None:
+    """np.nanmax and np.nanmin."""
+    found = extreme_of_numbers(s, maker)
+    if found is None:
+        return None
+    return Apply(s.targets, NANMAX if found.extreme.op is ops.MAX else NANMIN, (found.x,), found.extreme.attrs, s.span)
 
 
 def _norm(s: Apply, maker: Maker) -> Apply | None:

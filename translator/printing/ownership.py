@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import assert_never
 
+from .. import ops
 from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
 from ..ops.core import (
     TAPE_AVAL,
@@ -271,7 +272,11 @@ class Ownership:
             case Elementwise():
                 if s.op.name in VIEWS:
                     return self._view(s, t)
+                if s.op is ops.WHERE:
+                    return frozenset((t,))
                 return self._update(s, t) if id(s) in self.may_update else fresh
+            case Cast() if self.of(s.args[0]):
+                return frozenset((t,))
             case Cast() | Reduce() | ArgReduce() | Cumulative() | Contract() | Concatenate():
                 return fresh
             case Linalg():
@@ -313,11 +318,12 @@ class Ownership:
         return [v for v in living if v is not but and not base.isdisjoint(self.of(v))]
 
     def _with_memory(self) -> int:
-        """The variables that may have roots, as a bit mask: all but computed numbers."""
+        """The variables that may have roots, as a bit mask: all but computed numbers. What np.where gives of numbers is
+        an array without axes, and so is what a cast makes of one."""
         computed = (
             t
             for s in walk(self.function.body)
-            if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract | Cast)
+            if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract) and s.op is not ops.WHERE
             for t in s.targets
             if not t.aval.shape and s.op.name not in VIEWS and not (isinstance(s.op, Index) and self.elements_are_views)
         )

@@ -92,8 +92,8 @@ def _of_one_name(body: Block, updates: Set[int], test: Callable[[Var, Var], bool
 
 
 def _is_update(s: Apply, folding: Folding, written: Set[Var]) -> bool:
-    """x + v, x - v, x * v or x / v of the type of x, on a line of its own, what may print as `x += v`; for the `written`
-    ones any function of NumPy with an `out`.
+    """x + v, x - v, x * v or x / v of the type of x, on a line of its own: what may print as `x += v`. Of the values in
+    `written` any function of NumPy that has an `out`.
     """
     x, t = s.args[0] if s.args else None, s.targets[0]
     if not isinstance(x, Var) or x in s.args[1:] or t in folding.definitions or x in folding.definitions:

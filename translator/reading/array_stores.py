@@ -66,8 +66,16 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
         atom = _without_new_axes(ctx, atom, parsed)
     view = extend_index(ctx, base, Key(parsed.dims, parsed.atoms))
     if not parsed.new_axes:  # of more than one axis otherwise
+        _check_depth(value, atom, view)
         check_overlap(ctx, view, value, node)
     store_view(ctx, view, atom)
+
+
+def _check_depth(value: Value, atom: Atom, view: Ref) -> None:
+    """NumPy lets an array have more axes, of size 1, than what it is stored in, but not nested lists."""
+    if type(value) in (list, tuple) and atom.aval.ndim > view.aval.ndim > 0:
+        what = "setting an array element with a sequence."
+        raise ShapeError(Diagnostic(what, why=f"the lists are nested deeper than {view.aval.ndim} axes"))
 
 
 TAKES_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"

@@ -40,7 +40,7 @@ from .inner import child_name, close
 from .language import new_context
 from .listed import check_crowd, rows_of
 from .recursion import call_routine, described, mark, may_stay
-from .results import Layout, Reading, result_tree
+from .results import Layout, Reading, check_count, result_tree
 from .signature import Opaque, Signature, specialise, static_value
 from .source import Source, scope_of, source_of
 from .splicing import MAX_RESTARTS
@@ -171,6 +171,8 @@ def _read_once(
     if owner is not _NO_OWNER:
         _refuse_method(function)
     value = _returned(ctx, frame, source)
+    if ctx.keeps_changes:
+        check_count(ctx, value, source)
     if ctx.transforms:
         _warn_of_forgotten(ctx.mirrors.bound)
         for (text, kind), span in ctx.warnings.items():

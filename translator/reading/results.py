@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from .maybes import some
 from .selection import concrete
 from .signature import Signature, specialise
 from .source import Source
-from .values import Masked, Ref, Value, describe, is_leaf, is_number, is_object, is_runtime
+from .values import Masked, Ref, Value, describe, is_leaf, is_number, is_object, is_runtime, leaves_in
 from .views import Lying
 
 
@@ -79,6 +80,21 @@ def read_specialised(
     reading = read_with(narrow)
     reasons = tuple((kept[i], why) for i, why in reading.reasons)
     return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
+
+
+MOST_RESULTS = 1 << 11
+"""Results that a program may have. XLA's time for a program grows with the square of their number: 10,000 take 13 s."""
+
+
+def check_count(ctx: Context, value: Value, source: Source) -> None:
+    """Leave containers of thousands of numbers or arrays to CPython, which makes them at once."""
+    if next(islice(leaves_in(value), MOST_RESULTS, None), None) is not None:
+        ctx.cut(
+            source.node,
+            f"the function returns more than {MOST_RESULTS:,} numbers or arrays one by one",
+            why="each would be a result of its own of what is compiled",
+            instead="return an array of them",
+        )
 
 
 def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:

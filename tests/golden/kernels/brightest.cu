@@ -36,8 +36,8 @@ struct Earlier {
 };
 
 extern "C" __global__ void brightest_t_parts(
-    const float* __restrict__ x_ptr, float* __restrict__ t_1_part_ptr, float* __restrict__ t_2_best_ptr,
-    long long* __restrict__ t_2_place_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks,
+    const float* __restrict__ x_ptr, float* __restrict__ t_1_part_ptr, float* __restrict__ t_best_ptr,
+    long long* __restrict__ t_place_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks,
     index_t chunk_length, index_t row_threads
 ) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
@@ -45,24 +45,23 @@ extern "C" __global__ void brightest_t_parts(
     const index_t begin = chunk * chunk_length;
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
     float t_1_sofar = __int_as_float(0xff800000);
-    First<float, true> t_2_best_sofar = {0, -1};
+    First<float, true> t_best_sofar = {0, -1};
     if (row < rows) {
 #pragma unroll 4
         for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
             const float x = x_ptr[row + column * x_stride];
             const float t = fabsf(x);
-            const float t_2 = fabsf(x);
-            const long long t_4 = (long long)column;
+            const long long t_3 = (long long)column;
             t_1_sofar = Largest()(t_1_sofar, t);
-            t_2_best_sofar.add(t_2, t_4);
+            t_best_sofar.add(t, t_3);
         }
     }
     t_1_sofar = tile_fold<Largest>(t_1_sofar, row_threads);
     if ((int)threadIdx.x < row_threads && row < rows) t_1_part_ptr[row * chunks + chunk] = t_1_sofar;
-    t_2_best_sofar = tile_fold<Earlier>(t_2_best_sofar, row_threads);
+    t_best_sofar = tile_fold<Earlier>(t_best_sofar, row_threads);
     if ((int)threadIdx.x < row_threads && row < rows) {
-        t_2_best_ptr[row * chunks + chunk] = t_2_best_sofar.best;
-        t_2_place_ptr[row * chunks + chunk] = t_2_best_sofar.place;
+        t_best_ptr[row * chunks + chunk] = t_best_sofar.best;
+        t_place_ptr[row * chunks + chunk] = t_best_sofar.place;
     }
 }
 

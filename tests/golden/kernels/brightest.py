@@ -10,7 +10,7 @@ def larger_of(a, b):
 
 @triton.jit
 def brightest_t_parts(
-    x_ptr, t_1_part_ptr, t_2_best_ptr, t_2_place_ptr, x_stride, rows, columns, chunks, chunk_length,
+    x_ptr, t_1_part_ptr, t_best_ptr, t_place_ptr, x_stride, rows, columns, chunks, chunk_length,
     ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
@@ -20,31 +20,30 @@ def brightest_t_parts(
     end = tl.minimum(begin + chunk_length, columns)
     t_1_sofar = tl.full([ROWS, BLOCK], float("-inf"), tl.float32)
     # The extreme of some numbers, and where it first stands; -1: of none. A NaN is extreme.
-    t_2_best_sofar = tl.zeros([ROWS, BLOCK], tl.float32)
-    t_2_place_sofar = tl.full([ROWS, BLOCK], -1, tl.int64)
+    t_best_sofar = tl.zeros([ROWS, BLOCK], tl.float32)
+    t_place_sofar = tl.full([ROWS, BLOCK], -1, tl.int64)
     for start in range(begin, end, BLOCK):
         column = start + tl.arange(0, BLOCK)[None, :]
         column_mask = column < end
         mask = row_mask & column_mask
         x = tl.load(x_ptr + row + column * x_stride, mask=mask)
         t = tl.abs(x)
-        t_2 = tl.abs(x)
-        t_4 = column.to(tl.int64)
+        t_3 = column.to(tl.int64)
         t_1_sofar = tl.where(mask, tl.maximum(t_1_sofar, t, propagate_nan=tl.PropagateNan.ALL), t_1_sofar)
-        nearer = (t_2 > t_2_best_sofar) | ((t_2 != t_2) & (t_2_best_sofar == t_2_best_sofar))
-        nearer = mask & (nearer | (t_2_place_sofar < 0))
-        t_2_best_sofar = tl.where(nearer, t_2, t_2_best_sofar)
-        t_2_place_sofar = tl.where(nearer, t_4, t_2_place_sofar)
+        nearer = (t > t_best_sofar) | ((t != t) & (t_best_sofar == t_best_sofar))
+        nearer = mask & (nearer | (t_place_sofar < 0))
+        t_best_sofar = tl.where(nearer, t, t_best_sofar)
+        t_place_sofar = tl.where(nearer, t_3, t_place_sofar)
     tl.store(
         t_1_part_ptr + row * chunks + chunk, tl.reduce(t_1_sofar, 1, larger_of, keep_dims=True),
         mask=row_mask
     )
-    known = t_2_place_sofar >= 0
-    extreme_one = tl.reduce(tl.where(known, t_2_best_sofar, float("-inf")), 1, larger_of, keep_dims=True)
-    extremes = known & ((t_2_best_sofar == extreme_one) | (t_2_best_sofar != t_2_best_sofar))
-    tl.store(t_2_best_ptr + row * chunks + chunk, extreme_one, mask=row_mask)
-    first = tl.min(tl.where(extremes, t_2_place_sofar, 9223372036854775807), axis=1, keep_dims=True)
-    tl.store(t_2_place_ptr + row * chunks + chunk, first, mask=row_mask)
+    known = t_place_sofar >= 0
+    extreme_one = tl.reduce(tl.where(known, t_best_sofar, float("-inf")), 1, larger_of, keep_dims=True)
+    extremes = known & ((t_best_sofar == extreme_one) | (t_best_sofar != t_best_sofar))
+    tl.store(t_best_ptr + row * chunks + chunk, extreme_one, mask=row_mask)
+    first = tl.min(tl.where(extremes, t_place_sofar, 9223372036854775807), axis=1, keep_dims=True)
+    tl.store(t_place_ptr + row * chunks + chunk, first, mask=row_mask)
 
 # np.argmax(np.abs(x), axis=0)
 import triton

@@ -28,6 +28,33 @@ __device__ __forceinline__ float widen(half_t h) {
 template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Pack { T at[N]; };
 
 #ifndef UNTRACED_HOST
+// BYTES on their way from memory to shared memory, past the registers; zeros where they are not inside.
+template <int BYTES> __device__ __forceinline__ void send(void* to, const void* from, bool inside) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned int place = (unsigned int)__cvta_generic_to_shared(to);
+    const int read = inside ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(place), "l"(from), "r"(read), "n"(BYTES) : "memory");
+#else
+    for (int k = 0; k < BYTES; k += 4) static_cast<int*>(to)[k / 4] = inside ? static_cast<const int*>(from)[k / 4] : 0;
+#endif
+}
+// What was sent since is a group; wait until at most LEFT groups are on their way.
+__device__ __forceinline__ void close_group() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int LEFT> __device__ __forceinline__ void wait_for_groups() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+#endif
+
+#ifndef UNTRACED_HOST
 // sums += left * right for 16 by 8 by 16 elements that the threads of a warp have between them.
 template <class T>
 __device__ void multiply_pieces(float (&sums)[4], const unsigned int* left, const unsigned int* right);
@@ -61,6 +88,9 @@ template <class T, int EXTENT, int DEPTH, bool ALONG> struct Operand {
         *reinterpret_cast<Pack<T, N>*>(place(n, k)) = pack;
     }
     __device__ void set(int n, int k, T value) { *place(n, k) = value; }
+    template <int N> __device__ void copy(int n, int k, const T* from, bool inside) {
+        send<N * sizeof(T)>(place(n, k), from, inside);
+    }
     // 16 by 16 elements from (n, k) on, as a left operand's pieces, or as those of two right operands.
     template <bool LEFT> __device__ __forceinline__ void pieces(unsigned int (&piece)[4], int n, int k) const {
         const int lane = threadIdx.x & 31;
@@ -113,13 +143,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t(
     const index_t group = block / (8 * blocks_j), tall = blocks_i - 8 * group, height = tall < 8 ? tall : 8;
     const index_t top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I;
     const index_t edge = block % (8 * blocks_j) / height * BLOCK_J;
-    __shared__ union Shared {
-        struct { Operand<half_t, BLOCK_I, BLOCK_K, true> left[2]; Operand<half_t, BLOCK_J, BLOCK_K, false> right[2]; };
+    union Shared {
+        struct {
+            Operand<half_t, BLOCK_I, BLOCK_K, true> left[STAGES];
+            Operand<half_t, BLOCK_J, BLOCK_K, false> right[STAGES];
+        };
         float stripe[STRIPE][BLOCK_J + 4];
-    } shared;
+    };
+    static_assert(sizeof(Shared) <= SHARED, "");
+    extern __shared__ __align__(16) unsigned char memory[];
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int LEFT_EACH = (BLOCK_I * BLOCK_K / 8 + THREADS - 1) / THREADS;
-    Pack<half_t, 8> left_next[LEFT_EACH];
     const int RIGHT_EACH = (BLOCK_J * BLOCK_K / 8 + THREADS - 1) / THREADS;
+    Pack<half_t, 8> left_next[LEFT_EACH];
     Pack<half_t, 8> right_next[RIGHT_EACH];
     const auto fetch = [&](index_t start) {
 #pragma unroll
@@ -218,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t(
 }
 
 // The same for neighbours that are read and stored together: extents, strides and pointers are multiples of such packs.
-extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
+extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) gelu_layer_t_by4(
     const half_t* __restrict__ x_ptr, const half_t* __restrict__ w_ptr, const half_t* __restrict__ b_ptr,
     half_t* __restrict__ t_ptr, index_t rows, index_t columns, index_t depth
 ) {
@@ -228,32 +264,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
     const index_t group = block / (8 * blocks_j), tall = blocks_i - 8 * group, height = tall < 8 ? tall : 8;
     const index_t top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I;
     const index_t edge = block % (8 * blocks_j) / height * BLOCK_J;
-    __shared__ union Shared {
-        struct { Operand<half_t, BLOCK_I, BLOCK_K, true> left[2]; Operand<half_t, BLOCK_J, BLOCK_K, false> right[2]; };
+    union Shared {
+        struct {
+            Operand<half_t, BLOCK_I, BLOCK_K, true> left[STAGES];
+            Operand<half_t, BLOCK_J, BLOCK_K, false> right[STAGES];
+        };
         float stripe[STRIPE][BLOCK_J + 4];
-    } shared;
+    };
+    static_assert(sizeof(Shared) <= SHARED, "");
+    extern __shared__ __align__(16) unsigned char memory[];
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int LEFT_EACH = (BLOCK_I * BLOCK_K / 8 + THREADS - 1) / THREADS;
-    Pack<half_t, 8> left_next[LEFT_EACH];
     const int RIGHT_EACH = (BLOCK_J * BLOCK_K / 8 + THREADS - 1) / THREADS;
-    Pack<half_t, 8> right_next[RIGHT_EACH];
-    const auto fetch = [&](index_t start) {
+    const auto send_ahead = [&](index_t start, int stage) {
 #pragma unroll
         for (int n = 0; n < LEFT_EACH; n++) {
             const int slot = n * THREADS + threadIdx.x;
             if (slot >= BLOCK_I * BLOCK_K / 8) break;
             const index_t i = top + slot / (BLOCK_K / 8), first = start + slot % (BLOCK_K / 8) * 8;
             const bool inside = i < rows && first < depth;
-            Pack<half_t, 8> made = {};
-            if (inside) {
-                const auto x_pack = *reinterpret_cast<const Pack<half_t, 8>*>(x_ptr + i * depth + first);
-#pragma unroll
-                for (int lane = 0; lane < 8; lane++) {
-                    const index_t k = first + lane;
-                    const half_t x = x_pack.at[lane];
-                    made.at[lane] = x;
-                }
-            }
-            left_next[n] = made;
+            shared.left[stage].template copy<8>(slot / (BLOCK_K / 8), slot % (BLOCK_K / 8) * 8, x_ptr + i * depth + first, inside);
         }
 #pragma unroll
         for (int n = 0; n < RIGHT_EACH; n++) {
@@ -261,39 +291,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
             if (slot >= BLOCK_J * BLOCK_K / 8) break;
             const index_t k = start + slot / (BLOCK_J / 8), first = edge + slot % (BLOCK_J / 8) * 8;
             const bool inside = k < depth && first < columns;
-            Pack<half_t, 8> made = {};
-            if (inside) {
-                const auto w_pack = *reinterpret_cast<const Pack<half_t, 8>*>(w_ptr + k * columns + first);
-#pragma unroll
-                for (int lane = 0; lane < 8; lane++) {
-                    const index_t j = first + lane;
-                    const half_t w = w_pack.at[lane];
-                    made.at[lane] = w;
-                }
-            }
-            right_next[n] = made;
+            shared.right[stage].template copy<8>(slot % (BLOCK_J / 8) * 8, slot / (BLOCK_J / 8), w_ptr + k * columns + first, inside);
         }
     };
     Sums<BLOCK_I, BLOCK_J, TALL, 32> products = {};
-    fetch(0);
-    int turn = 0;
+#pragma unroll
+    for (int stage = 0; stage < STAGES - 1; stage++) {
+        if (stage * BLOCK_K < depth) send_ahead(stage * BLOCK_K, stage);
+        close_group();
+    }
+    int stage = 0;
     for (index_t start = 0; start < depth; start += BLOCK_K) {
-#pragma unroll
-        for (int n = 0; n < LEFT_EACH; n++) {
-            const int slot = n * THREADS + threadIdx.x;
-            if (slot >= BLOCK_I * BLOCK_K / 8) break;
-            shared.left[turn].put(slot / (BLOCK_K / 8), slot % (BLOCK_K / 8) * 8, left_next[n]);
-        }
-#pragma unroll
-        for (int n = 0; n < RIGHT_EACH; n++) {
-            const int slot = n * THREADS + threadIdx.x;
-            if (slot >= BLOCK_J * BLOCK_K / 8) break;
-            shared.right[turn].put(slot % (BLOCK_J / 8) * 8, slot / (BLOCK_J / 8), right_next[n]);
-        }
+        wait_for_groups<STAGES - 2>();
         __syncthreads();
-        if (start + BLOCK_K < depth) fetch(start + BLOCK_K);  // on its way while the threads multiply
-        products.add(shared.left[turn], shared.right[turn]);
-        turn ^= 1;
+        // On its way while the threads multiply: where they have multiplied in the last turn.
+        const index_t later = start + (STAGES - 1) * BLOCK_K;
+        if (later < depth) send_ahead(later, (stage + STAGES - 1) % STAGES);
+        close_group();
+        products.add(shared.left[stage], shared.right[stage]);
+        stage = (stage + 1) % STAGES;
     }
     // Through shared memory, so that threads beside each other store, and read, what lies beside each other.
     for (int stripe = 0; stripe < BLOCK_I; stripe += STRIPE) {
