@@ -49,7 +49,8 @@ _read: ContextVar[list[Guard] | None] = ContextVar("read", default=None)
 @contextmanager
 def rules_read() -> Iterator[list[Guard]]:
     """The facts that the rules read inside rely on, which belong to the reading of the batch."""
-    token = _read.set(found := [])
+    found: list[Guard] = []
+    token = _read.set(found)
     try:
         yield found
     finally:
@@ -85,8 +86,6 @@ class CustomVmap(Wrapper):
 
 class BatchSite(Site):
     """A call of a custom_vmap, and what its rule makes of a batch."""
-
-    custom: Any
 
     def marked(self) -> Any:
         """The program of the function, its results marked."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...translator import make
 from ...translator.builder import Builder
@@ -32,9 +32,6 @@ from ...translator.tree import Kind, TreeDef, tuple_tree
 from ..trees.tree_util import describe
 from .choices import positional
 from .products import rebuild
-
-if TYPE_CHECKING:
-    from .custom import Custom
 
 Fun = Callable[..., Any]
 Tag = tuple[str, int]  # ("input", leaf of the signature), ("tangent", the same), ("residual", k) or ("ct", value)
@@ -80,9 +77,12 @@ _pending: ContextVar[tuple[_Pending, ...]] = ContextVar("pending", default=())
 
 
 class Site:
-    """A function read for a signature, `reading`, and what its rule needs to know of the two."""
+    """A function read for a signature, `reading`, and what its rule needs to know of the two.
 
-    def __init__(self, custom: Custom, signature: Signature, reading: Reading) -> None:
+    `custom` is a `custom.Custom` or a `custom_batching.CustomVmap`.
+    """
+
+    def __init__(self, custom: Any, signature: Signature, reading: Reading) -> None:
         self.custom, self.signature, self.primal = custom, signature, reading
         self.name = custom.__name__
         function = reading.function
