@@ -133,6 +133,14 @@ def of_a_table(c: F8) -> Any:
     return d[-1, -1] + d[2, 3]
 
 
+def collected(x: F8) -> Any:
+    ys, s = [], 0.0
+    for v in x:
+        s = np.sin(s + v)
+        ys.append(s)
+    return np.sum(np.array(ys) ** 2)
+
+
 # A function, its arguments, what its printed gradient has, and what it has not.
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = [
     (total_variation, (M,), [r"d_u\[1:, :-1\] \+= d_dx"], [r"np\.zeros\("]),
@@ -148,6 +156,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (taken_twice, (M[0],), [r"d_x\[i\] \+= "], [r"d_x\[i\] = "]),
     (taken_once, (M[0],), [r"d_x\[i\] = "], [r"d_x\[i\] \+= "]),
     (of_a_table, (M,), [r"d_c\[i, j\] = "], [r"d_c\[i, j\] \+= "]),
+    (collected, (M[0],), [r"d_x\[i\] = d_s"], [r"x\[3\]"]),
     (flipped, (M[0],), [r"\[::-1\]"], [r"np\.zeros", "np.empty"]),
     (centred, (M[0],), [r"np\.zeros"], [r"\* -?0\.0"]),
 ]

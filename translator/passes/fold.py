@@ -25,6 +25,8 @@ from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
 from .decided import literals, settled, where_true
 from .numbers import is_exact, is_normal, is_power_of_two, number_of, python_number, shortest, strong, uniform
 
+_INT = Aval((), np.dtype(np.int64), weak=True)
+
 
 def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
     """A cheaper way to the same value of type `aval`: an atom, another call, or None when nothing is known."""
@@ -178,9 +180,9 @@ class _Elementwise:
         return None
 
     def shifted(self, by: Atom, sign: int) -> Found:
-        """`k - 1` for `k + -1`, `k` for `(k + 1) - 1`: Python's ints, which are exact."""
+        """`k - 1` for `k + -1`, `k` for `(k + 1) - 1`, of Python's ints and of int64, in which that is exact."""
         x = self.args[0]
-        if not isinstance(by, Const) or not (by.aval == x.aval == Aval((), np.dtype(np.int64), weak=True)):
+        if not isinstance(by, Const) or by.aval != _INT or x.aval.dtype != _INT.dtype:
             return None
         total = sign * int(by.value)
         inner = self.made(x, ops.ADD) or self.made(x, ops.SUBTRACT)

@@ -34,6 +34,7 @@ from .values import Detour, Filling, Ref, Restart, Value, is_runtime
 
 CROWD = 64  # elements that are used one by one
 FEW, MANY = 16, 10_000  # turns: as many are written out; for more a list of elements would take long to make
+FEW_DERIVED = 4  # in what is differentiated or batched, which is to be read
 
 
 class Unfit(Detour):
@@ -45,7 +46,8 @@ class Unfit(Detour):
 
 def lists_filled(ctx: Context, node: ast.For, steps: Steps) -> list[str]:
     """The names of lists that the loop appends to once in every turn, and of which its body says no more."""
-    if steps.length is None or not FEW < steps.length <= MANY or node.orelse or steps.last is not None:
+    few = FEW_DERIVED if ctx.transforms else FEW
+    if steps.length is None or not few < steps.length <= MANY or node.orelse or steps.last is not None:
         return []
     if _marker(node) in ctx.loops.unroll:
         return []
@@ -169,7 +171,7 @@ class Lists:
 
 def note_rows(ctx: Context, owner: list[Value], rows: Ref) -> None:
     """Take note that the list holds the rows of an array, in order."""
-    if not rows.path and len(owner) > FEW:
+    if not rows.path and len(owner) > (FEW_DERIVED if ctx.transforms else FEW):
         ctx.lists.whole[id(owner)] = (owner, tuple(map(_held, owner)), rows.cell, rows.cell.atom)
 
 

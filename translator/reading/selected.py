@@ -254,9 +254,9 @@ def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
         return NotImplemented
     whole = [ctx.wrap(_zeroed(ctx, s)) for s in (x, y)]
     if name == "lstsq":
-        solution, _, *others = cast(tuple[Value, ...], again([*whole, *rest], kwargs))
+        solution, _, *more = cast(tuple[Value, ...], again([*whole, *rest], kwargs))
         unknown = Undefined("exist or not by the number of equations", "compute them from the solution")
-        return (solution, unknown, *others)
+        return (solution, unknown, *more)
     weights = make.astype(ctx.b, condition(ctx, x), np.float64)
     return again([*whole, *rest], {**kwargs, "w": ctx.wrap(weights)})
 
