@@ -78,7 +78,7 @@ if _TYPE_CHECKING:
         process_index,
     )
     from .runtime.transforms import checkpointing as ad_checkpoint
-    from .runtime.transforms import custom_derivatives, testing
+    from .runtime.transforms import custom_batching, custom_derivatives, testing
     from .runtime.transforms import testing as test_util
     from .runtime.transforms.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.transforms.custom import custom_jvp, custom_vjp
@@ -152,6 +152,7 @@ _NAMES = {  # where each name is, as above
 _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
     "ad_checkpoint": "runtime.transforms.checkpointing",
     "core": "runtime.namespaces.core",
+    "custom_batching": "runtime.transforms.custom_batching",
     "custom_derivatives": "runtime.transforms.custom_derivatives",
     "debug": "runtime.namespaces.debug",
     "distributed": "runtime.distribution.distributed",
@@ -286,6 +287,7 @@ __all__ = [
     "compare",
     "config",
     "core",
+    "custom_batching",
     "custom_derivatives",
     "custom_gradient",
     "custom_jvp",

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..translator.checked import Checked
-from ..translator.errors import Diagnostic, Span, UnsupportedError, WideIntError
+from ..translator.errors import TOO_WIDE, Diagnostic, Span, UnsupportedError, WideIntError
 from ..translator.ir import Apply, DType, For, Function, Fused, Var, While, inputs_of, walk
 from ..translator.ops.core import ArgReduce, At, Cumulative, Dyn, Elementwise, IndexAttrs, Put, Reduce
 from ..translator.passes.groups import spans_of
@@ -216,8 +216,7 @@ class DeviceLoop(LoopWriter):
         if s.op.name not in ("add", "subtract", "multiply"):
             raise NotNative("Python ints that may outgrow 64 bits")
         x, y = (a.as_type(INT) for a in args)
-        message = "a Python int of the function is too large for the 64 bits of a compiled program"
-        self.fail_where(f"{s.op.name}_outgrows({x}, {y})", "0", WideIntError, message, s.span)
+        self.fail_where(f"{s.op.name}_outgrows({x}, {y})", "0", WideIntError, TOO_WIDE, s.span)
 
     def elementwise(self, s: Apply, op: Elementwise) -> Scalar | Array:
         if s.targets[0].aval.shape or not divides_counts(s, self.checks.interval):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..translator.errors import UnsupportedError
 from ..translator.ir import DType
-from ..translator.passes.fold import shortest
+from ..translator.passes.numbers import shortest
 from ..translator.records import dataclass
 from .complex_numbers import DEVICE_FORMS
 from .lower import Call, Number, Value

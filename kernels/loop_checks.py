@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ..translator.bounds import Interval, divides_python_numbers, is_python_power, refuses_negative
-from ..translator.errors import PythonComplexError, Span, WideIntError, tell_place
+from ..translator.errors import TOO_WIDE, PythonComplexError, Span, WideIntError, tell_place
 from ..translator.ir import Apply, Const, DType, Statement, Var
 from ..translator.ops import FLOOR_DIVIDE, REMAINDER
 from ..translator.ops.core import Elementwise
@@ -122,19 +122,18 @@ class Checking(Values):
     def check_growth(self, s: Apply, args: Sequence[Scalar], made: Scalar) -> None:
         """Check that a Python int, which has no bounds in Python, still fits 64 bits."""
         x, y = (a.as_type(INT) for a in args)
-        message = "a Python int of the function is too large for the 64 bits of a compiled program"
         if s.op.name == "left_shift":
-            self.fail_where(f"{y} > 63 || {made.text} >> {y} != {x}", "0", WideIntError, message, s.span)
+            self.fail_where(f"{y} > 63 || {made.text} >> {y} != {x}", "0", WideIntError, TOO_WIDE, s.span)
         elif s.op.name == "power":
             about = f"__builtin_pow({x}, {y})"
             bad = f"!(fabs({made.text} - {about}) < 4611686018427387904.0)"
-            self.fail_where(bad, "0", WideIntError, message, s.span)
+            self.fail_where(bad, "0", WideIntError, TOO_WIDE, s.span)
         else:
             kind = {"add": "add", "subtract": "sub", "multiply": "mul"}[s.op.name]
             spare = self.names.fresh("spare")
             self.line(f"long long {spare};")
             bad = f"__builtin_{kind}_overflow((long long){x}, (long long){y}, &{spare})"
-            self.fail_where(bad, "0", WideIntError, message, s.span)
+            self.fail_where(bad, "0", WideIntError, TOO_WIDE, s.span)
 
     def check_range(self, s: Apply, x: Scalar, dtype: DType) -> None:
         """Check that a Python number fits the integer dtype it is cast to."""

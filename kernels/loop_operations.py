@@ -9,7 +9,7 @@ import numpy as np
 
 from ..translator.bounds import is_python_int
 from ..translator.builder import Builder
-from ..translator.errors import DrawError
+from ..translator.errors import TOO_WIDE, DrawError, WideIntError
 from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import Apply, Atom, Aval, Const, DType, Shape, Statement, Var
 from ..translator.ops.core import (
@@ -206,7 +206,9 @@ class Operations(Reductions):
         self.type_name(dtype)
         if not target.aval.shape:
             x = self.scalar(s.args[0])
-            if self.checks.enabled and is_python_int(s):
+            if self.checks.enabled and is_python_int(s) and x.dtype.kind == "u":
+                self.fail_where(f"{x} > 9223372036854775807ull", "0", WideIntError, TOO_WIDE, s.span)
+            elif self.checks.enabled and is_python_int(s):
                 value = x.as_type(DOUBLE)
                 self.fail_where(f"{value} != {value}", "0", ValueError, "cannot convert float NaN to integer", s.span)
                 message = "cannot convert a float of 2**63 or more, or infinity, to a 64-bit integer"

@@ -30,6 +30,7 @@ from ..translator.ir import (
     Var,
     While,
     walk,
+    with_blocks,
 )
 from ..translator.ops import EMPTY
 from ..translator.ops.core import (
@@ -92,17 +93,8 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
         if kernel is not None:
             statements += kernel
             continue
-        match s:
-            case If():
-                then, orelse = (_in_block(b, language, facts, counting) for b in (s.then, s.orelse))
-                s = replace(s, then=then, orelse=orelse)
-            case For():
-                s = replace(s, body=_in_block(s.body, language, facts, counting))
-            case While():
-                condition = _in_block(s.condition, language, facts, counting)
-                s = replace(s, condition=condition, body=_in_block(s.body, language, facts, counting))
-            case _:
-                pass
+        if isinstance(s, If | For | While):
+            s = with_blocks(s, lambda inner: _in_block(inner, language, facts, counting))
         statements.append(s)
     block = replace(block, statements=_read(block, statements))
     block = with_one_each(block, language, counting) if language in DIALECTS else block

@@ -43,7 +43,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: the garbage collector need not look through it again and again."""
+    settle()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is not None and nextitem.path != item.path:
+        settle()
+
+
+def settle() -> None:
+    """What has been imported and compiled stays: the garbage collector need not look through it again and again."""
     gc.collect()
     gc.freeze()
 

@@ -33,6 +33,7 @@ from ..translator.ir import (
     same_atom,
     uses_of,
     walk,
+    with_blocks,
 )
 from ..translator.ops.core import At, Dyn, IndexAttrs, Run, indexed_shape
 
@@ -62,10 +63,8 @@ class _Found:
             case If():
                 s = replace(s, then=self.block(s.then, inside), orelse=self.block(s.orelse, inside))
                 return self.sunk(s) if inside else [s]
-            case For():
-                return [replace(s, body=self.block(s.body, True))]
-            case While():
-                return [replace(s, condition=self.block(s.condition, True), body=self.block(s.body, True))]
+            case For() | While():
+                return [with_blocks(s, lambda block: self.block(block, True))]
         return [s]
 
     def sunk(self, s: If) -> list[Statement]:

@@ -34,6 +34,7 @@ from ..translator.ops.core import (
     SortAttrs,
 )
 from ..translator.passes.alignment import is_free
+from ..translator.printing.plan import has_output
 from . import host_calls
 from .shifted import SMALLEST as STAGED
 from .shifted import is_host_call, read_in_place
@@ -65,8 +66,6 @@ PLAIN = frozenset(
     )
 )
 """Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
-IN_PLACE = frozenset({"add", "subtract", "multiply", "divide"})
-"""Operations that print as `x += v`."""
 SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
 CHOSEN = 3.0  # one that is looked up
@@ -86,7 +85,7 @@ def by_numpy(function: Function, copied: Collection[int] = ()) -> bool:
     `copied` do not lie as XLA wants them.
     """
     results = function.body.results
-    if not host_calls.AVAILABLE or not results or any(r.aval.weak for r in results):
+    if not host_calls.AVAILABLE or not results or any(r.aval.weak for r in results if isinstance(r, Var)):
         return False
     try:
         weighed = _Weighed(function, copied)
@@ -122,6 +121,8 @@ class _Weighed:
         self._params = set(function.body.params)
         self._same = _same(function)
         self._written, self._in_place = _written(function, self._same)
+        self._moved = {s.targets[0] for s in function.body.statements if isinstance(s, Apply) and is_free(s) and s.args}
+        self._moved |= set(function.body.params)
         for s in function.body.statements:
             if _is_small(s):
                 self.numpy += CALL
@@ -143,13 +144,13 @@ class _Weighed:
         self.xla += sum(_bytes(params[k].aval) * (TURNED if k in elsewhere else 2 * BYTE) for k in copied)
         written = [params[k] for k in function.mutated]
         self.xla += sum(_bytes(p.aval) for p in written) * 2 * BYTE
+        finals = function.body.results[function.out.leaf_count :]
+        self.xla += sum(_bytes(a.aval) for a in finals if a in self._moved) * 2 * BYTE * MOVED
         self.numpy += sum(_bytes(p.aval) for p in written if p not in self._written) * 2 * BYTE
 
     def _views(self, function: Function) -> None:
         """Results that are arguments, or views, are written out, by XLA's loops element by element."""
-        moved = {s.targets[0] for s in function.body.statements if isinstance(s, Apply) and is_free(s) and s.args}
-        moved |= set(function.body.params)
-        written = sum(_bytes(r.aval) for r in function.body.results[: function.out.leaf_count] if r in moved)
+        written = sum(_bytes(r.aval) for r in function.body.results[: function.out.leaf_count] if r in self._moved)
         self.numpy += written * 2 * BYTE
         self.xla += written * 2 * BYTE * MOVED
 
@@ -309,7 +310,7 @@ def _written(function: Function, same: Mapping[Atom, Atom]) -> tuple[set[Atom], 
         p, chain, a = function.body.params[k], list[Atom](), _first(final, same)
         while isinstance(s := made.get(a) if isinstance(a, Var) else None, Apply):
             x = s.args[0] if s.args else None
-            if x is None or not (isinstance(s.op, Put) or s.op.name in IN_PLACE) or x.aval != a.aval:
+            if x is None or not (isinstance(s.op, Put) or has_output(s)):
                 break
             chain.append(a)
             a = _first(x, same)

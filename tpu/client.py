@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,6 +29,7 @@ from .copy_guard import copied_in_loops, copies_too_much
 from .emit import Emitted
 from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
+from .memory import SMALLEST as LEAST_SPARE
 from .memory import memory_program
 from .names import Name, named
 from .older_emitters import suits_older_emitters
@@ -34,6 +37,8 @@ from .options import Flags, compile_options
 from .platform import Platform, one_device, platform
 from .repeats import repeats
 from .stored import compile_or_load
+from .subnormals import keeping_subnormals
+from .temporaries import keeping, worth_keeping
 
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
@@ -162,6 +167,43 @@ class Staging:
 _staging = Staging()
 
 
+class Spare:
+    """Memory of results that nobody looks at any more: what a program has computed of an argument that it writes, once
+    the caller's array has it. The next result of that type gets it.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[tuple[Shape, DType], list[Buffer]] = {}
+        self._held = 0
+        self._lock = threading.Lock()
+
+    def take(self, shape: Shape, dtype: DType) -> Buffer | None:
+        with self._lock:
+            kept = self._free.get((shape, dtype))
+            if not kept:
+                return None
+            self._held -= math.prod(shape) * dtype.itemsize
+            return kept.pop()
+
+    def give(self, array: np.ndarray[Any, Any]) -> None:
+        while type(array.base) is np.ndarray:
+            array = array.base
+        if type(array.base) is not _Owned or array.nbytes < LEAST_SPARE or array.dtype.kind == "V":
+            return
+        with self._lock:
+            if self._held + array.nbytes <= STAGING_LIMIT:
+                self._held += array.nbytes
+                self._free.setdefault((array.shape, array.dtype), []).append(array.base.owner)
+
+
+spare = Spare()
+
+
+def let_go(array: np.ndarray[Any, Any]) -> None:
+    """Tell that a result of `run_numpy` is not used any more."""
+    spare.give(array)
+
+
 class FastPathData(NamedTuple):
     """The record that jaxlib's dispatch reads after a miss; the names are jaxlib's."""
 
@@ -248,7 +290,7 @@ def _compile(
         devices = assignment.devices
         assignment.put_into(options)
     try:
-        return compile_or_load(p.client, program.text, devices, options)
+        return compile_or_load(p.client, keeping_subnormals(program, p), devices, options)
     except RuntimeError as error:
         raise backend_error(f"XLA cannot compile {program.name}", error) from error
 
@@ -336,7 +378,8 @@ class Executable(Loaded):
             for k, x in enumerate(leaves)
         ]
         arguments += self._memory()
-        results = self.call(*arguments) if "jax" not in sys.modules else self.call_beside_jax(arguments)
+        with keeping() if self._keeps else nullcontext():
+            results = self.call(*arguments) if "jax" not in sys.modules else self.call_beside_jax(arguments)
         if self.checks:
             raise_failed(self.checks, int(value(results[-1])))
         outputs = [release(r) for r in results[: self._count]]
@@ -345,10 +388,18 @@ class Executable(Loaded):
             _staging.give(block)
         return outputs
 
+    @functools.cached_property
+    def _keeps(self) -> bool:
+        return worth_keeping(self.memory["temporary"])
+
     def _memory(self) -> Sequence[Buffer]:
         """The memory that `run_numpy` provides for large results."""
         types = tuple((self.program.results[k].shape, self.program.results[k].dtype) for k in self.program.given)
-        return _memory_executable(types, self._platform).run([]) if types else ()
+        own = self._platform is platform(waits=True)
+        found = [spare.take(*t) if own else None for t in types]
+        missing = tuple(t for t, buffer in zip(types, found, strict=True) if buffer is None)
+        made = iter(_memory_executable(missing, self._platform).run([]) if missing else ())
+        return [next(made) if buffer is None else buffer for buffer in found]
 
     def call_beside_jax(self, arguments: Sequence[Any]) -> tuple[Buffer, ...]:
         """`call` with any arguments: jax's own switch, when it says 32 bits, would narrow those of 64."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import field, replace
-from typing import assert_never
 
 from ..translator import make, ops
 from ..translator.bounds import Interval, analyse, interval_of
@@ -25,14 +24,14 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
-    Invoke,
-    Raise,
     Statement,
     Var,
     While,
     blocks_of,
     inputs_of,
     walk,
+    with_blocks,
+    with_inputs,
 )
 from ..translator.ops.core import At, Dyn, IndexAttrs
 from ..translator.records import dataclass
@@ -90,26 +89,10 @@ class _Reads:
         return Block(block.params, tuple(b.statements), tuple(substitute(r, self.mapping) for r in block.results))
 
     def renamed(self, s: Statement, inside: bool) -> Statement:
-        m = self.mapping
-        match s:
-            case Apply(args=args):
-                return replace(s, args=tuple(substitute(a, m) for a in args))
-            case If(then=then, orelse=orelse):
-                condition = substitute(s.condition, m)
-                return replace(s, condition=condition, then=self.block(then, inside), orelse=self.block(orelse, inside))
-            case For(inits=inits, range=r, body=body):
-                turns = replace(r, start=substitute(r.start, m), stop=substitute(r.stop, m), step=substitute(r.step, m))
-                inits = tuple(substitute(a, m) for a in inits)
-                return replace(s, range=turns, inits=inits, body=self.block(body, True))
-            case While(inits=inits, condition=test, body=body):
-                inits = tuple(substitute(a, m) for a in inits)
-                return replace(s, inits=inits, condition=self.block(test, True), body=self.block(body, True))
-            case Raise(body=body):
-                return replace(s, condition=substitute(s.condition, m), body=self.block(body, False))
-            case Fused() | Invoke():
-                return replace(s, args=tuple(substitute(a, m) for a in s.args))
-            case _:
-                assert_never(s)
+        under = isinstance(s, For | While) or (isinstance(s, If) and inside)
+        if not isinstance(s, Fused):
+            s = with_blocks(s, lambda block: self.block(block, under))
+        return with_inputs(s, lambda a: substitute(a, self.mapping))
 
     def read(self, b: Builder, s: Apply, stores: dict[Var, Apply]) -> Atom | None:
         """The element from before the stores, or what they stored at its place; None where that is no better."""
@@ -177,12 +160,8 @@ class _Stores:
                         statements = [other for other in statements if other is not old]
                         s = replace(s, args=(old.args[0], *s.args[1:]))
                     made[s.targets[0]] = s
-                case If(then=then, orelse=orelse):
-                    s = replace(s, then=self.block(then), orelse=self.block(orelse))
-                case For(body=body):
-                    s = replace(s, body=self.block(body))
-                case While(condition=test, body=body):
-                    s = replace(s, condition=self.block(test), body=self.block(body))
+                case If() | For() | While():
+                    s = with_blocks(s, self.block)
             statements.append(s)
         return Block(block.params, tuple(statements), block.results)
 

@@ -78,6 +78,7 @@ from ..translator.ops.core import (
 )
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
+from ..translator.settings import switch
 from ..translator.thrown import OTHER_CLASS
 from . import host_calls, hyperbolic, transcendentals
 from .apart import set_apart
@@ -91,7 +92,6 @@ from .emit_elementwise import (
     extreme,
     integer_power,
     is_bound,
-    is_kept_as_quotient,
     is_positive_zero,
     plus_zero,
     power_by_constant,
@@ -108,6 +108,7 @@ from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .extremes import unmissed
 from .interrupts import listening
+from .quotients import corrected_quotients, is_kept_as_quotient, quotient_by_few
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
 from .writer import BOOL, F32, Value, Writer, cast_constant, is_float, tensor_type
@@ -173,6 +174,7 @@ def emit(
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
     if target == "cpu":
         emitter.as_written, emitter.unmissed = as_written(function), unmissed(function)
+        emitter.corrected = corrected_quotients(function)
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
@@ -231,6 +233,7 @@ class Emitter:
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
         self.as_written = AsWritten()
+        self.corrected: frozenset[Var] = frozenset()  # quotients by `quotients.quotient_by_few`
         self.unmissed: frozenset[Var] = frozenset()  # extremes that need no check for NaN (`extremes`)
         self.spliced: list[Block] = []  # blocks of rules, kept alive because `checked` knows blocks by their ids
         self._fills: dict[Var, Any] = {}
@@ -307,9 +310,7 @@ class Emitter:
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
                 assert isinstance(attrs, ReduceAttrs)
-                x = self.value(args[0])
-                x = hidden(w, x) if (s.targets[0], 0) in self.as_written.rounded else x
-                return reduce(w, name, x, attrs, out.dtype, s.targets[0] not in self.unmissed)
+                return reduce(w, name, self.rounded(s, 0), attrs, out.dtype, s.targets[0] not in self.unmissed)
             case ArgReduce(name=name):
                 assert isinstance(attrs, ArgReduceAttrs)
                 return arg_reduce(w, name, self.value(args[0]), attrs)
@@ -327,7 +328,7 @@ class Emitter:
             case Contract():
                 assert isinstance(attrs, ContractAttrs)
                 made = self._small_products(s) if out.ndim > 1 and self.target == "cpu" else None
-                return made or contract(w, self.value(args[0]), self.value(args[1]), attrs, out.dtype, self.target)
+                return made or contract(w, self.rounded(s, 0), self.rounded(s, 1), attrs, out.dtype, self.target)
             case Reshape(name=name):
                 return self.reshape(name, self.value(args[0]), s)
             case Concatenate():
@@ -414,6 +415,10 @@ class Emitter:
             w.bounded[result.name] = COMPARISONS[op.name], values[0], self.spread(s.args[1], dtypes[1], ())
             return result
         if op.name == "divide" and self.target == "cpu" and is_kept_as_quotient(s.args[1], out.dtype):
+            if s.targets[0] in self.corrected:
+                by = s.args[1]
+                divisor = out.dtype.type(by.value) if isinstance(by, Const) else w.convert(self.values[by], out.dtype)
+                return quotient_by_few(w, values[0], divisor)
             values[1] = w.op("optimization_barrier", values[1])
         if op.name == "add" and loop_result.kind in "fc":
             for a, other in zip(s.args, reversed(values), strict=True):
@@ -440,7 +445,13 @@ class Emitter:
             bounded = transcendentals.bounded_rule_for(name, dtype)
             if bounded is not None:
                 return bounded
-        return hyperbolic.rule_for(name, dtype) or transcendentals.rule_for(name, dtype, size)
+        gradual = transcendentals.gradual_rule_for(name, dtype) if switch("UNTRACED_SUBNORMALS", False) else None
+        return gradual or hyperbolic.rule_for(name, dtype) or transcendentals.rule_for(name, dtype, size)
+
+    def rounded(self, s: Apply, place: int) -> Value:
+        """An argument, hidden from LLVM where `as_written` says so."""
+        x = self.value(s.args[place])
+        return hidden(self.writer, x) if (s.targets[0], place) in self.as_written.rounded else x
 
     def spread(self, atom: Atom, dtype: DType, shape: Shape) -> Value:
         """An argument in the dtype and shape in which the operation computes."""

@@ -15,6 +15,7 @@ import numpy as np
 from ..translator import ops
 from ..translator.ir import DType
 from .emit_elementwise import Rule
+from .rounding import hidden
 from .writer import BOOL, I32, I64, Value, Writer, real_dtype
 
 _SYMMETRY = {
@@ -115,7 +116,7 @@ def _reciprocal(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
     """1 / z by the ratio of its smaller part to the larger one."""
     one, tall = w.splat(1, re), w.compare("GT", w.op("abs", im), w.op("abs", re))
     large, small = w.select(tall, im, re), w.select(tall, re, im)
-    ratio = w.divide(small, large)
+    ratio = hidden(w, w.divide(small, large))  # XLA would divide small by large * size, which may be too large
     size = w.add(large, w.multiply(small, ratio))
     along, across = w.divide(one, size), w.divide(ratio, size)
     return w.select(tall, across, along), w.op("negate", w.select(tall, along, across))
@@ -123,7 +124,7 @@ def _reciprocal(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
 
 def _sign(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
     """z / |z|; of one infinite part its sign alone, of two NaN."""
-    size = w.op("abs", w.op("complex", re, im, dtype=_COMPLEX[re.dtype]), dtype=re.dtype)
+    size = magnitude(w, w.op("complex", re, im, dtype=_COMPLEX[re.dtype]))
     zero, infinity = w.splat(0, re), w.splat(np.inf, re)
     beyond = w.compare("EQ", size, infinity)
     parts = []
@@ -194,30 +195,133 @@ def _value(w: Writer, name: str, rule: Rule, re: Value, im: Value, dtype: DType)
     else:
         y = w.op(twin, w.op("complex", im, re, dtype=dtype), dtype=dtype)
     real, imag = (w.op(part, y, dtype=re.dtype) for part in ("real", "imag"))
-    if name in ("arctan", "arctanh"):  # XLA's has an angle for NaN too
-        imag = w.select(w.either(w.is_nan(re), w.is_nan(im)), w.splat(np.nan, imag), imag)
-    if name == "exp":
-        real, imag = _of_no_angle(w, re, im, real, imag)
-    if name == "sqrt":
-        tall, wide = w.is_infinite(im), w.is_infinite(re)
-        right = w.compare("GT", re, w.splat(0, re))
-        infinity = w.splat(np.inf, re)
-        real = w.select(w.either(tall, w.both(wide, right)), infinity, real)
-        imag = w.select(w.either(tall, w.both(wide, w.invert(right))), infinity, imag)
-    if name == "log":
-        real = w.select(w.either(w.is_infinite(re), w.is_infinite(im)), w.splat(np.inf, real), real)
+    x, y = (re, im) if twin is None else (im, re)
+    if name in _ENDS:
+        real, imag = _ENDS[name](w, x, y, real, imag)
     if name == "cos":  # cos(x + iy) = conj(cosh(y + ix))
         return real, w.op("negate", imag)
     return (imag, real) if name == "arctan" else (real, imag)  # arctan(x + iy): the parts of arctanh(y + ix) exchanged
 
 
-def _of_no_angle(w: Writer, re: Value, im: Value, real: Value, imag: Value) -> tuple[Value, Value]:
-    """exp where the angle is infinite or NaN: the magnitude alone counts where it is 0 or infinite."""
-    lost = w.invert(w.op("is_finite", im, dtype=BOOL))
-    none = w.both(lost, w.compare("EQ", re, w.splat(-np.inf, re)))
-    infinite = w.both(lost, w.compare("EQ", re, w.splat(np.inf, re)))
-    real = w.select(none, w.splat(0, re), w.select(infinite, w.splat(np.inf, re), real))
-    return real, w.select(none, w.splat(0, re), imag)
+# ---- where a part is 0, infinite or NaN: (x, y, parts of the value) -> parts, x and y without signs ------
+
+
+def _exp_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    """Where the angle is infinite or NaN the magnitude alone counts, if it is 0 or infinite."""
+    lost = w.invert(w.op("is_finite", y, dtype=BOOL))
+    none = w.both(lost, w.compare("EQ", x, w.splat(-np.inf, x)))
+    infinite = w.both(lost, w.compare("EQ", x, w.splat(np.inf, x)))
+    real = w.select(none, w.splat(0, x), w.select(infinite, w.splat(np.inf, x), real))
+    return real, w.select(none, w.splat(0, x), imag)
+
+
+def _expm1_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    """NumPy multiplies exp(x) by sin(y), which is 0."""
+    beyond = w.both(_is_zero(w, y), w.invert(w.op("is_finite", real, dtype=BOOL)))
+    real = w.select(w.both(_is_zero(w, x), _is_zero(w, real)), x, real)
+    return real, w.select(beyond, w.splat(np.nan, imag), imag)
+
+
+def _sqrt_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    tall, wide = w.is_infinite(y), w.is_infinite(x)
+    right = w.compare("GT", x, w.splat(0, x))
+    infinity = w.splat(np.inf, x)
+    real = w.select(w.either(tall, w.both(wide, right)), infinity, real)
+    return real, w.select(w.either(tall, w.both(wide, w.invert(right))), infinity, imag)
+
+
+def _log_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    return w.select(w.either(w.is_infinite(x), w.is_infinite(y)), w.splat(np.inf, real), real), imag
+
+
+def _sin_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    """The parts of sinh(y + ix) exchanged."""
+    imag, real = _sinh_ends(w, y, x, imag, real)
+    return real, imag
+
+
+def _sinh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    return w.select(_is_far(w, x, y), x, _no_nan_of_zero(w, x, real)), _no_nan_of_zero(w, y, imag)
+
+
+def _cosh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    return w.select(_is_far(w, x, y), x, real), _no_nan_of_zero(w, x, _no_nan_of_zero(w, y, imag))
+
+
+def _tanh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    return _no_nan_of_zero(w, x, real), _no_nan_of_zero(w, y, imag)
+
+
+def _arcsin_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    lost, nan = _is_lost(w, x, y), w.splat(np.nan, x)
+    return w.select(lost, w.select(_is_zero(w, x), x, nan), real), w.select(lost, nan, imag)
+
+
+def _arcsinh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    imag, real = _arcsin_ends(w, y, x, imag, real)
+    return real, imag
+
+
+def _arccos_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    lost, nan = _is_lost(w, x, y), w.splat(np.nan, x)
+    angle = w.select(_is_zero(w, x), w.splat(np.pi / 2, x), nan)
+    return w.select(lost, angle, real), w.select(lost, nan, imag)
+
+
+def _arccosh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    imag, real = _arccos_ends(w, x, y, imag, real)
+    return real, imag
+
+
+def _arctanh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    """XLA's has an angle for NaN too."""
+    tall = w.is_infinite(y)
+    nowhere = w.both(w.is_nan(y), _is_zero(w, x))
+    imag = w.select(w.either(w.is_nan(x), w.is_nan(y)), w.splat(np.nan, imag), imag)
+    imag = w.select(tall, w.splat(np.pi / 2, imag), imag)
+    return w.select(w.either(tall, nowhere), w.splat(0, real), real), imag
+
+
+def _no_nan_of_zero(w: Writer, x: Value, product: Value) -> Value:
+    """A product of which x is a factor, without NaN where x is 0: there the other factor does not count."""
+    return w.select(w.both(_is_zero(w, x), w.is_nan(product)), x, product)
+
+
+def _is_zero(w: Writer, x: Value) -> Value:
+    return w.compare("EQ", x, w.splat(0, x))
+
+
+def _is_far(w: Writer, x: Value, y: Value) -> Value:
+    """Whether x is infinite, and the angle y infinite or NaN."""
+    return w.both(w.is_infinite(x), w.invert(w.op("is_finite", y, dtype=BOOL)))
+
+
+def _is_lost(w: Writer, x: Value, y: Value) -> Value:
+    """Whether one is NaN, and none infinite."""
+    infinite = w.either(w.is_infinite(x), w.is_infinite(y))
+    return w.both(w.either(w.is_nan(x), w.is_nan(y)), w.invert(infinite))
+
+
+_Ends = Callable[[Writer, Value, Value, Value, Value], tuple[Value, Value]]
+_ENDS: dict[str, _Ends] = {
+    "exp": _exp_ends,
+    "expm1": _expm1_ends,
+    "sqrt": _sqrt_ends,
+    "log": _log_ends,
+    "log1p": _log_ends,
+    "sin": _sin_ends,
+    "sinh": _sinh_ends,
+    "cos": _cosh_ends,
+    "cosh": _cosh_ends,
+    "tan": _tanh_ends,
+    "tanh": _tanh_ends,
+    "arcsin": _arcsin_ends,
+    "arcsinh": _arcsinh_ends,
+    "arccos": _arccos_ends,
+    "arccosh": _arccosh_ends,
+    "arctan": _arctanh_ends,
+    "arctanh": _arctanh_ends,
+}
 
 
 def _has_sign(w: Writer, x: Value) -> Value:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..translator.ir import Atom, Const, DType, Var
+from ..translator.ir import Atom, Const, DType
 from .emit_control import emit_branches
 from .writer import BOOL, Value, Writer, is_float, real_dtype
 
@@ -51,16 +51,6 @@ def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
         case "right_shift" if result.kind == "u":  # XLA's shifts by the width and more give 0, as NumPy's do
             return lambda w, x, y: w.op("shift_right_logical", x, y)
     return (lambda w, *args: w.op(primitive, *args, dtype=result)) if primitive else None
-
-
-def is_kept_as_quotient(divisor: Atom, dtype: DType) -> bool:
-    """Whether a quotient needs a barrier around its divisor, lest XLA multiply by the reciprocal of a constant, of what
-    is broadcast, of a root or an exponential. That rounds twice: 3 * (1 / 10) is not 3 / 10. Powers of two it may have.
-    The barrier is gone before the fusion.
-    """
-    if dtype.kind not in "fc":
-        return False
-    return isinstance(divisor, Var) or bool(np.any(np.abs(np.frexp(np.real(divisor.value))[0]) != 0.5))
 
 
 def is_positive_zero(a: Atom) -> bool:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..translator.errors import PythonComplexError, WideIntError
+from ..translator.errors import TOO_WIDE, PythonComplexError, WideIntError
 from ..translator.ir import Apply, DType
 from ..translator.ops.core import Elementwise
 from ..translator.ops.pythonic import error_of_infinity
-from .writer import F64, Value, Writer
+from .writer import F64, I64, Value, Writer
 
 if TYPE_CHECKING:
     from .emit import Emitter
@@ -56,9 +56,14 @@ def check_power(e: Emitter, s: Apply, result: Value) -> None:
 
 
 def check_int(e: Emitter, s: Apply) -> None:
-    """Check int(x) of a float."""
+    """Check int(x) of a float, or of an unsigned number."""
     w = e.writer
-    x = w.convert(e.value(s.args[0]), F64)
+    x = e.value(s.args[0])
+    if x.dtype.kind == "u":
+        signed = w.convert(x, I64)
+        _fail(e, s, w.compare("LT", signed, w.splat(0, signed)), WideIntError, TOO_WIDE)
+        return
+    x = w.convert(x, F64)
     _fail(e, s, w.is_nan(x), ValueError, "cannot convert float NaN to integer")
     large = w.compare("GE", w.op("abs", x), w.splat(2.0**63, x))
     _fail(e, s, large, OverflowError, "cannot convert a float of 2**63 or more, or infinity, to a 64-bit integer")
@@ -88,7 +93,7 @@ def check_growth(e: Emitter, s: Apply, result: Value) -> None:
         about = w.op(s.op.name, w.convert(x, F64), w.convert(y, F64))
         apart = w.op("abs", w.op("subtract", w.convert(result, F64), about))
         bad = w.op("not", w.compare("LT", apart, w.splat(2.0**62, apart)))
-    _fail(e, s, bad, WideIntError, "a Python int of the function is too large for the 64 bits of a compiled program")
+    _fail(e, s, bad, WideIntError, TOO_WIDE)
 
 
 def _fail(e: Emitter, s: Apply, bad: Value, error: type[Exception], message: str) -> None:

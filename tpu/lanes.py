@@ -21,6 +21,7 @@ between whole arrays at every store.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -49,6 +50,7 @@ from ..translator.ir import (
     const,
     inputs_of,
     walk,
+    with_blocks,
 )
 from ..translator.ops.core import At, Create, Dim, Dyn, Gather, IndexAttrs, Put, Run
 from ..translator.passes.dead import dead_code
@@ -89,12 +91,9 @@ def _unfused(block: Block) -> Block:
                     results = splice_block(b, s.body, s.args)
                     found.update(zip(s.targets, results, strict=True))
                     continue
-                case For():
-                    s = replace(s, body=inside(s.body, parallel or s.parallel))
-                case If():
-                    s = replace(s, then=inside(s.then, parallel), orelse=inside(s.orelse, parallel))
-                case While():
-                    s = replace(s, condition=inside(s.condition, parallel), body=inside(s.body, parallel))
+                case If() | For() | While():
+                    under = parallel or (isinstance(s, For) and s.parallel)
+                    s = with_blocks(s, functools.partial(inside, parallel=under))
             b.statements.append(s)
         made = Block(block.params, tuple(b.statements), block.results)
         return substituted(made, found) if found else made
@@ -113,13 +112,11 @@ class _Blocks:
 
     def statement(self, s: Statement) -> Sequence[Statement]:
         match s:
-            case If():
-                return (replace(s, then=self.block(s.then), orelse=self.block(s.orelse)),)
-            case While():
-                return (replace(s, condition=self.block(s.condition), body=self.block(s.body)),)
+            case If() | While():
+                return (with_blocks(s, self.block),)
             case For():
                 if not s.parallel or any(isinstance(inner, For) and inner.parallel for inner in walk(s.body)):
-                    return (replace(s, body=self.block(s.body)),)
+                    return (with_blocks(s, self.block),)
                 made = self.loop(s)
                 if made is not None:
                     self.made.update(s.targets)

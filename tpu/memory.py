@@ -2,7 +2,8 @@
 
 XLA takes fresh memory for each result, and the kernel maps it page by page of 4 kB as it is first written: for large
 arrays that takes longer than the arithmetic. NumPy asks for huge pages. So does a small program that has nothing but
-results; its results are given to the real one as the memory of its own.
+results; its results are given to the real one as the memory of its own. What is computed of an argument that is written
+goes into the caller's array, and its memory to the next call.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ def is_advisable() -> bool:
 
 def large_results(function: Function) -> tuple[int, ...]:
     """Positions of results whose memory is better given. What comes out of a loop XLA would copy there."""
-    if not is_advisable():
+    if not host_calls.AVAILABLE:
         return ()
     results = function.body.results
     made = {t for s in function.body.statements if isinstance(s, Apply | Fused) for t in s.targets}
-    return tuple(k for k, r in enumerate(results) if r in made and results.count(r) == 1 and _is_large(r.aval))
+    large = [k for k, r in enumerate(results) if r in made and results.count(r) == 1 and _is_large(r.aval)]
+    return tuple(k for k in large if is_advisable() or k >= function.out.leaf_count)
 
 
 def _is_large(aval: Aval) -> bool:

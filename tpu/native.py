@@ -36,6 +36,7 @@ from ..translator.ir import (
     blocks_of,
     const,
     walk,
+    with_blocks,
 )
 from ..translator.ops.core import (
     At,
@@ -108,15 +109,13 @@ class _Groups:
     def statement(self, s: Statement) -> Statement:
         match s:
             case If():
-                return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
+                return with_blocks(s, self.block)
             case For() | While():
                 made = self.group(s)
-                if made is not None:
-                    self.found += 1
-                    return made
-                if isinstance(s, While):
-                    return replace(s, condition=self.block(s.condition), body=self.block(s.body))
-                return replace(s, body=self.block(s.body))
+                if made is None:
+                    return with_blocks(s, self.block)
+                self.found += 1
+                return made
             case Apply() if is_draw(s):
                 self.found += 1
                 return as_group(_turned_once(s), "loops")

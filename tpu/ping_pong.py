@@ -40,6 +40,8 @@ from ..translator.ir import (
     blocks_of,
     inputs_of,
     walk,
+    with_blocks,
+    with_statements,
 )
 from ..translator.ops.core import Index, IndexAttrs
 from ..translator.rewrite import Substitution, copy_statement, substitute
@@ -69,11 +71,7 @@ def _block(block: Block) -> Block:
             statements += _doubled(inner, stores) if stores else [inner]
         else:
             statements.append(inner)
-    if len(statements) == len(block.statements) and all(
-        a is b for a, b in zip(statements, block.statements, strict=True)
-    ):
-        return block
-    return Block(block.params, tuple(statements), block.results)
+    return with_statements(block, statements)
 
 
 def _is_loop(s: Statement) -> TypeGuard[For | While]:
@@ -82,15 +80,11 @@ def _is_loop(s: Statement) -> TypeGuard[For | While]:
 
 def _inside(s: Statement) -> Statement:
     match s:
-        case For(body=body):
-            new = _block(body)
-            return s if new is body else replace(s, body=new)
+        case For() | If():
+            return with_blocks(s, _block)
         case While(body=body):
             new = _block(body)
             return s if new is body else replace(s, body=new)
-        case If(then=then, orelse=orelse):
-            first, second = _block(then), _block(orelse)
-            return s if first is then and second is orelse else replace(s, then=first, orelse=second)
         case _:
             return s
 

@@ -47,7 +47,7 @@ from ..translator.ops.core import (
     Reshape,
 )
 from ..translator.records import dataclass
-from .writer import Value, Writer
+from .writer import Value, Writer, real_dtype
 
 SMALL = 1 << 12
 """Elements up to which every product is rounded that something is added to."""
@@ -116,7 +116,9 @@ def as_written(function: Function) -> AsWritten:
             case Apply(targets=(target,), op=Contract(), args=args) if target.aval.dtype.kind in "fc":
                 if _share_root([reading.kinds(a) for a in args]):
                     values.update(x for x in [reading.home(args[0])] if isinstance(x, Var))
-                values.update(reading.scaled_factors(s))
+                for k, factor in reading.scaled_factors(s):
+                    values.add(factor)
+                    rounded.add((target, k))
     return AsWritten(frozenset(values), frozenset(rounded), frozenset(constants))
 
 
@@ -179,16 +181,16 @@ class _Reading:
         """Whether what is summed along the axes may be multiples by one factor, -1 among them."""
         return any(s is None or _has_factor(s, x.aval.shape, axes) for s in self.makers(x))
 
-    def scaled_factors(self, s: Apply) -> list[Var]:
-        """The operands of a product of arrays that may be so."""
+    def scaled_factors(self, s: Apply) -> list[tuple[int, Var]]:
+        """The operands of a product of arrays that may be so, and their places."""
         assert isinstance(s.attrs, ContractAttrs)
         labels = (s.attrs.lhs, s.attrs.rhs)
         found = []
-        for x, axes in zip(s.args, labels, strict=True):
+        for place, (x, axes) in enumerate(zip(s.args, labels, strict=True)):
             summed = [k for k, label in enumerate(axes) if label not in s.attrs.out]
             var = self.home(x)
             if summed and isinstance(var, Var) and self.is_scaled(x, summed):
-                found.append(var)
+                found.append((place, var))
         return found
 
     def counts(self, x: Atom) -> bool:
@@ -309,6 +311,12 @@ def hidden(w: Writer, value: Value) -> Value:
     """The same number, of which LLVM does not know how it was made: what it would be compared with, were it one of all
     the NaNs there are, is none that arithmetic makes. (That it is no NaN at all LLVM may know.)
     """
+    if value.dtype.kind not in "fc":
+        return value
+    if value.dtype.kind == "c":
+        part = real_dtype(value.dtype)
+        parts = (hidden(w, w.op(name, value, dtype=part)) for name in ("real", "imag"))
+        return w.op("complex", *parts, dtype=value.dtype)
     bits = w.op("bitcast_convert", value, dtype=np.dtype(f"u{value.dtype.itemsize}"))
     return w.select(w.compare("EQ", bits, w.splat(_NO_NAN[value.dtype.itemsize], bits)), w.splat(np.nan, value), value)
 

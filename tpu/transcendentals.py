@@ -1,8 +1,8 @@
 """Elementary functions of float64 and float32 for XLA's CPU compiler, which calls the C library's for each element.
 
 What stands here is arithmetic, so it is vectorised and fused with its neighbours. Errors stay below 2 units in the
-last place over the whole range; zeros keep their signs. Subnormal arguments count in float64, but for cube roots (XLA's
-own arithmetic flushes them, and what is computed wider than it is given).
+last place over the whole range; zeros keep their signs. Subnormal arguments count in float64, but for cube roots, in
+programs that take them for zero (`subnormals`), and everywhere in those that do not.
 Arrays of every size have the logarithms to bases 2 and 10 and the cube root from here: XLA's own miss the integers that
 NumPy gives for powers (log10(1000) is below 3, cbrt(27) above), which `int` and `np.floor` make whole errors of.
 
@@ -82,6 +82,11 @@ def rule_for(name: str, dtype: DType, size: int) -> Rule | None:
 def bounded_rule_for(name: str, dtype: DType) -> Rule | None:
     """An expansion that is right for |x| <= SINE_LIMIT only."""
     return _BOUNDED.get((name, dtype.name))
+
+
+def gradual_rule_for(name: str, dtype: DType) -> Rule | None:
+    """What XLA's own function lacks where subnormal numbers are asked for: arguments or results that are."""
+    return _GRADUAL.get((name, dtype.name))
 
 
 # ---- sine and cosine -----------------------------------------------------------------------------
@@ -237,6 +242,19 @@ def _log_ends(w: Writer, x: Value, result: Value) -> Value:
     return w.select(regular, result, end)
 
 
+def _log_gradual(w: Writer, x: Value) -> Value:
+    small = w.compare("LT", x, w.splat(np.finfo(x.dtype).tiny, x))
+    result = w.op("log", w.select(small, _scaled(w, x, 2.0**32), x))
+    return w.select(small, w.subtract(result, w.splat(32 * np.log(2), x)), result)
+
+
+def _exp_gradual(w: Writer, x: Value) -> Value:
+    """XLA's, which is 0 where it would be subnormal: there it is the square of exp(x / 2), not to be known as such."""
+    small = w.compare("LT", x, w.splat(np.log(np.finfo(x.dtype).tiny) + 1, x))
+    result = w.op("exponential", w.select(small, _scaled(w, x, 0.5), x))
+    return w.multiply(result, w.select(small, result, w.splat(1.0, x)))
+
+
 # ---- arctan --------------------------------------------------------------------------------------
 
 
@@ -338,3 +356,8 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("arctan", "float32"): _arctan,
 }
 _BOUNDED: dict[tuple[str, str], Rule] = {("sin", "float64"): _sine_64, ("cos", "float64"): _cosine_64}
+_GRADUAL: dict[tuple[str, str], Rule] = {
+    ("exp", "float32"): _exp_gradual,
+    ("exp", "float64"): _exp_gradual,
+    ("log", "float32"): _log_gradual,
+}

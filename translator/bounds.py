@@ -91,9 +91,11 @@ def is_python_function(s: Apply) -> bool:
 
 
 def is_python_int(s: Apply) -> bool:
-    """Whether a statement is int(x) for a float."""
-    weak = isinstance(s.attrs, CastAttrs) and s.attrs.weak
-    return weak and s.targets[0].aval.dtype.kind == "i" and s.args[0].aval.dtype.kind == "f"
+    """Whether a statement is int(x) of what 64 bits may not hold: of a float, or of an unsigned number of 64 bits."""
+    if not (isinstance(s.attrs, CastAttrs) and s.attrs.weak):
+        return False
+    given = s.args[0].aval.dtype
+    return s.targets[0].aval.dtype.kind == "i" and (given.kind == "f" or given == np.uint64)
 
 
 def is_dynamic(d: At | Run | Gather) -> bool:

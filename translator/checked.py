@@ -21,7 +21,7 @@ from .bounds import (
     refuses_negative,
 )
 from .ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, may_raise, walk
-from .ops.core import At, Cast, Draw, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
+from .ops.core import At, Cast, Draw, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run, is_store
 
 
 class Checked:
@@ -106,6 +106,33 @@ class Checked:
                 inside = self.interval(s.args[arg]).within(*d.starts(n))
                 return Status.IN_RANGE if inside else Status.UNKNOWN
         return Status.IN_RANGE
+
+
+def fails_half_way(function: Function) -> bool:
+    """Whether a statement may raise when something has been written into an argument. A store at places that there are
+    not writes nothing; of several stores, what the printed source reads for one may be read behind another.
+
+        x[i] += y[j]                i and j are looked at before anything is written
+        x[i] = 0.0
+        x[j] = 1.0                  j may be out of range: the first store is done by then
+    """
+    checked, statements = Checked(function), function.body.statements
+    if not checked.block(function.body):
+        return False
+    values = set[Var]()
+    made = {t: s for s in statements if isinstance(s, Apply) and s.args for t in s.targets}
+    for a in function.body.results[function.out.leaf_count :]:
+        while isinstance(a, Var) and a in made and a not in values:
+            values.add(a)
+            a = made[a].args[0]
+    writing = [
+        k
+        for k, s in enumerate(statements)
+        if not isinstance(s, Apply) or is_store(s.op) or not values.isdisjoint(s.targets)
+    ]
+    if len(writing) != 1 or not isinstance(statements[writing[0]], Apply):
+        return True
+    return any(checked.statement(s) for s in statements[writing[0] + 1 :])
 
 
 def on_the_host(function: Function) -> frozenset[Var]:

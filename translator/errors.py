@@ -295,6 +295,9 @@ class OutOfBoundsError(NumPyError, IndexError):
     remedy = "use integers within the axis, slices, or arrays of integers or bool"
 
 
+TOO_WIDE = "a Python int of the function is too large for the 64 bits of a compiled program"
+
+
 class WideIntError(OverflowError):
     """A Python int that 64 bits do not hold, found while a compiled program ran: CPython must run the function."""
 

@@ -50,7 +50,7 @@ def unknown_failures(s: Statement) -> Iterator[type[Exception]]:
     match s:
         case Apply() if is_python_function(s) and s.op.name not in _DOMAINS:
             yield from (ValueError, OverflowError)
-        case Apply() if is_python_int(s):
+        case Apply() if is_python_int(s) and s.args[0].aval.dtype.kind == "f":
             yield from (ValueError, OverflowError)
         case Apply() if shifts_python_ints(s):
             yield ValueError

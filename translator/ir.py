@@ -7,8 +7,10 @@ of the blocks around it; only `Fused` bodies are closed.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import numpy as np
@@ -337,6 +339,32 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
             assert_never(statement)
 
 
+def with_blocks(s: Statement, each: Callable[[Block], Block]) -> Statement:
+    """The statement with `each(block)` in place of every block of it; itself where that makes no difference."""
+    blocks = blocks_of(s)
+    made = tuple(map(each, blocks))
+    if all(new is old for new, old in zip(made, blocks, strict=True)):
+        return s
+    match s:
+        case If():
+            return replace(s, then=made[0], orelse=made[1])
+        case For() | Fused() | Raise():
+            return replace(s, body=made[0])
+        case While():
+            return replace(s, condition=made[0], body=made[1])
+        case Apply() | Invoke():
+            raise AssertionError("it has no blocks")
+        case _:
+            assert_never(s)
+
+
+def with_statements(block: Block, statements: Sequence[Statement]) -> Block:
+    """The block with these statements; itself where they are its own."""
+    if len(statements) == len(block.statements) and all(map(operator.is_, statements, block.statements)):
+        return block
+    return replace(block, statements=tuple(statements))
+
+
 def inputs_of(statement: Statement) -> tuple[Atom, ...]:
     """The atoms that the statement itself uses, not counting its blocks."""
     match statement:
@@ -350,6 +378,22 @@ def inputs_of(statement: Statement) -> tuple[Atom, ...]:
             return inits
         case _:
             assert_never(statement)
+
+
+def with_inputs(s: Statement, each: Callable[[Atom], Atom]) -> Statement:
+    """The statement with `each(atom)` in place of every one of `inputs_of`."""
+    match s:
+        case Apply() | Fused() | Invoke():
+            return replace(s, args=tuple(map(each, s.args)))
+        case If() | Raise():
+            return replace(s, condition=each(s.condition))
+        case For():
+            r = Range(each(s.range.start), each(s.range.stop), each(s.range.step), s.range.reverse)
+            return replace(s, range=r, inits=tuple(map(each, s.inits)))
+        case While():
+            return replace(s, inits=tuple(map(each, s.inits)))
+        case _:
+            assert_never(s)
 
 
 def walk(block: Block) -> Iterator[Statement]:

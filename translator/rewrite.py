@@ -22,10 +22,12 @@ from .ir import (
     Statement,
     Var,
     While,
-    blocks_of,
     inputs_of,
     may_raise,
     walk,
+    with_blocks,
+    with_inputs,
+    with_statements,
 )
 from .ops.attributes import ShapeAttrs
 from .ops.core import BARRIER, CastAttrs, Ruled
@@ -106,8 +108,7 @@ def fresh_variables(variables: Sequence[Var], mapping: Substitution) -> tuple[Va
 def prune(block: Block) -> Block:
     """Drop statements without a used target. Loops keep all that they carry; `simplify` narrows those."""
     live = {a for a in block.results if isinstance(a, Var)}
-    statements = _live_statements(block.statements, live)
-    return Block(block.params, statements, block.results)
+    return with_statements(block, _live_statements(block.statements, live))
 
 
 def _live_statements(statements: Sequence[Statement], live: set[Var]) -> tuple[Statement, ...]:
@@ -124,27 +125,16 @@ def _live_statements(statements: Sequence[Statement], live: set[Var]) -> tuple[S
 
 def _prune_inside(s: Statement, live: set[Var]) -> Statement:
     """The statement over pruned blocks; what the blocks use joins `live`."""
-    if not blocks_of(s):
-        return s
 
     def inner(block: Block) -> Block:
         live.update(a for a in block.results if isinstance(a, Var))
-        return Block(block.params, _live_statements(block.statements, live), block.results)
+        return with_statements(block, _live_statements(block.statements, live))
 
-    match s:
-        case If():
-            used = [i for i, t in enumerate(s.targets) if t in live]
-            if len(used) < len(s.targets):
-                s = _narrow(s, used)
-            return replace(s, then=inner(s.then), orelse=inner(s.orelse))
-        case For() | Fused() | Raise():
-            return replace(s, body=inner(s.body))
-        case While():
-            return replace(s, condition=inner(s.condition), body=inner(s.body))
-        case Apply() | Invoke():
-            return s
-        case _:
-            assert_never(s)
+    if isinstance(s, If):
+        used = [i for i, t in enumerate(s.targets) if t in live]
+        if len(used) < len(s.targets):
+            s = _narrow(s, used)
+    return with_blocks(s, inner)
 
 
 def _narrow(s: If, used: Sequence[int]) -> If:
@@ -160,20 +150,7 @@ def without_raises(statements: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 def _quiet(s: Statement) -> Statement:
-    def quiet(block: Block) -> Block:
-        return replace(block, statements=without_raises(block.statements))
-
-    match s:
-        case If():
-            return replace(s, then=quiet(s.then), orelse=quiet(s.orelse))
-        case For():
-            return replace(s, body=quiet(s.body))
-        case While():
-            return replace(s, condition=quiet(s.condition), body=quiet(s.body))
-        case Apply() | Fused() | Raise() | Invoke():
-            return s
-        case _:
-            assert_never(s)
+    return with_blocks(s, lambda block: with_statements(block, without_raises(block.statements)))
 
 
 # ---- operations replaced, marks taken out --------------------------------------------------------
@@ -234,26 +211,9 @@ def substituted(block: Block, found: Mapping[Var, Atom]) -> Block:
 
 
 def _substituted(s: Statement, found: Mapping[Var, Atom]) -> Statement:
-    def use(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-        return tuple(substitute(a, found) for a in atoms)
-
-    match s:
-        case Apply() | Fused() | Invoke():
-            return replace(s, args=use(s.args))
-        case If():
-            then, orelse = substituted(s.then, found), substituted(s.orelse, found)
-            return replace(s, condition=substitute(s.condition, found), then=then, orelse=orelse)
-        case For():
-            start, stop, step = use((s.range.start, s.range.stop, s.range.step))
-            reach = Range(start, stop, step, s.range.reverse)
-            return replace(s, range=reach, inits=use(s.inits), body=substituted(s.body, found))
-        case While():
-            test = substituted(s.condition, found)
-            return replace(s, inits=use(s.inits), condition=test, body=substituted(s.body, found))
-        case Raise():
-            return replace(s, condition=substitute(s.condition, found), body=substituted(s.body, found))
-        case _:
-            assert_never(s)
+    if not isinstance(s, Fused):  # its body sees nothing from outside
+        s = with_blocks(s, lambda block: substituted(block, found))
+    return with_inputs(s, lambda a: substitute(a, found))
 
 
 def rebuilt(block: Block, each: Callable[[Apply], Apply | None]) -> Block:
@@ -268,24 +228,15 @@ def rebuilt(block: Block, each: Callable[[Apply], Apply | None]) -> Block:
 
 def spelled_out(block: Block, each: Callable[[Apply], Sequence[Statement]]) -> Block:
     """The block with the statements `each(s)` in place of every operation, also of those in blocks inside."""
-    return replace(block, statements=tuple(_spelled_out(block.statements, each)))
+    return with_statements(block, tuple(_spelled_out(block.statements, each)))
 
 
 def _spelled_out(statements: Sequence[Statement], each: Callable[[Apply], Sequence[Statement]]) -> Iterator[Statement]:
     for s in statements:
-        match s:
-            case Apply():
-                yield from each(s)
-            case If():
-                yield replace(s, then=spelled_out(s.then, each), orelse=spelled_out(s.orelse, each))
-            case For() | Fused() | Raise():
-                yield replace(s, body=spelled_out(s.body, each))
-            case While():
-                yield replace(s, condition=spelled_out(s.condition, each), body=spelled_out(s.body, each))
-            case Invoke():
-                yield s
-            case _:
-                assert_never(s)
+        if isinstance(s, Apply):
+            yield from each(s)
+        else:
+            yield with_blocks(s, lambda block: spelled_out(block, each))
 
 
 def unique_names(wanted: Sequence[str], taken: set[str]) -> list[str]:

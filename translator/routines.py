@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from .errors import NOWHERE, Diagnostic, Span, UnsupportedError
-from .ir import Apply, Block, For, Function, If, Invoke, Param, Raise, Routine, Statement, While, routines_of, walk
+from .ir import (
+    Apply,
+    Block,
+    Function,
+    Invoke,
+    Param,
+    Routine,
+    Statement,
+    routines_of,
+    walk,
+    with_blocks,
+    with_statements,
+)
 from .ops.core import Elementwise
 from .rewrite import prune, unique_names
 from .tree import flat_tree
@@ -55,24 +67,8 @@ def everywhere(function: Function, apply: Callable[[Function], Function]) -> Fun
 
 def with_calls(block: Block, each: Callable[[Invoke], Invoke]) -> Block:
     """The block with `each(s)` in place of every call of a routine, also of those in blocks inside."""
-    if not any(isinstance(s, Invoke) for s in walk(block)):
-        return block
-    return replace(block, statements=_with_calls(block.statements, each))
 
+    def called(s: Statement) -> Statement:
+        return each(s) if isinstance(s, Invoke) else with_blocks(s, lambda inner: with_calls(inner, each))
 
-def _with_calls(statements: Sequence[Statement], each: Callable[[Invoke], Invoke]) -> tuple[Statement, ...]:
-    made: list[Statement] = []
-    for s in statements:
-        match s:
-            case Invoke():
-                s = each(s)
-            case If():
-                s = replace(s, then=with_calls(s.then, each), orelse=with_calls(s.orelse, each))
-            case For() | Raise():
-                s = replace(s, body=with_calls(s.body, each))
-            case While():
-                s = replace(s, condition=with_calls(s.condition, each), body=with_calls(s.body, each))
-            case _:
-                pass
-        made.append(s)
-    return tuple(made)
+    return with_statements(block, tuple(map(called, block.statements)))

@@ -32,7 +32,7 @@ from .arguments import Key, are_wide, bind_arguments, open_arguments
 from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
 from .config import CHECKED_EVERYWHERE
 from .fallback import HOST_ERRORS, Fallback, came_by, in_words_of, is_of_arrays, is_of_the_run, on_host
-from .fastcall import GONE, specialised
+from .fastcall import GONE, of_loops, specialised
 from .naming import named, place_of
 from .options import Argnames, Argnums, Options, settled_target
 from .recompiles import Changing, History
@@ -363,16 +363,19 @@ class Accelerated:
                 entry = make_entry(self, binding, leaves)
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
-            if isinstance(entry, TargetEntry) and not kwargs and entry.direct and entry.holds(leaves):
+            if isinstance(entry, TargetEntry) and not kwargs and entry.holds(leaves):
                 self._shorten(entry, args)
             return entry
 
     def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
         """Let further calls with arguments of this kind go straight to the entry."""
-        if all(type(a) is Array for a in args):
+        arrays = all(type(a) is Array for a in args)
+        if entry.direct and arrays:
             self._fast[tuple([a._spec for a in args])] = entry
-        if not entry.translation.returned or all(type(a) is Array for a in args):
-            self.__class__ = specialised(Accelerated, entry, args) or type(self)
+        made = of_loops(Accelerated, entry, args)
+        if made is None and entry.direct and (arrays or not entry.translation.returned):
+            made = specialised(Accelerated, entry, args)
+        self.__class__ = made or type(self)
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """The arguments, by position or name, that are objects of the user's classes.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...translator.checked import Checked
+from ...translator.checked import fails_half_way
 from ...translator.errors import AliasError, Diagnostic
 from ...translator.ir import Aval, Function, Param, may_raise
 from ...translator.pipeline import LAST, Translation, translate
@@ -249,7 +249,7 @@ class HostEntry(Entry):
     @functools.cached_property
     def may_fail(self) -> bool:
         """Whether a run may raise after it has begun to write."""
-        return Checked(self.function).block(self.function.body)
+        return fails_half_way(self.function)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         arguments = self.binding.gather(leaves)
@@ -393,6 +393,8 @@ class TargetEntry(Entry):
         # whether a call with Arrays alone can skip all but the guards
         unseen = not (self.values or self.captures or self.mutated or self.layouts)
         self.direct = straight and unseen and not translation.changes
+        beside = translation.changes or translation.beside or self.captures or self.layouts
+        self.alone = not (beside or donated or self.hosted)  # what a call is given and gives is arguments and results
 
     @functools.cached_property
     def full(self) -> Program:
@@ -449,6 +451,7 @@ class TargetEntry(Entry):
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
                 if final is not arguments[i]:  # native loops may have worked in it
                     arguments[i][...] = final
+                    self.device.let_go(final)
         if self.function.out.kind is Kind.LEAF:
             return self.finish[0](outs[0])
         return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])

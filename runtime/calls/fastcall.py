@@ -21,13 +21,16 @@ NumPy arrays are told apart by dtype and shape, and small results are copied out
 
 from __future__ import annotations
 
+import math
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...translator.ir import Root
+from ...translator.reading.handed import arguments_themselves
+from ...translator.spans import is_observed
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, Kind, leaf_nodes
 from ..arrays.array import Array
@@ -44,6 +47,7 @@ GONE = "donated"
 """What XLA says of an argument whose memory is gone, or is given away by this call; the general path says which."""
 SMALL = 1 << 15  # bytes: above, arguments and results are handed over without copies, by the general path
 _HOST_KINDS = frozenset({np.ndarray, HostArray})
+_NONE: Mapping[int, Any] = {}
 _ABSENT: Any = type("Absent", (), {"_spec": None})()
 
 
@@ -112,8 +116,7 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     from ...kernels.interrupts import MESSAGE
 
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble_result}
-    names |= {"__name__": __name__, "absent": _ABSENT, "general": base.__call__}
-    names |= {"trim_traceback": trim_traceback, "gone": GONE, "stopped": MESSAGE}
+    names |= {"gone": GONE, "stopped": MESSAGE}
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
@@ -139,8 +142,11 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
         hosted = f"""
         if {" and ".join(tests).replace(" is ndarray", " in kinds")}:
             {_host_result_text(entry, call[0], call[1], hosted=True)}"""
-    text = f"""
-def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *rest, **named):
+    return _class_of(
+        base,
+        names,
+        len(args),
+        f"""
     try:
         if {" and ".join(tests)}:
             {_result_text(entry, call[0]) if pattern.arrays else _host_result_text(entry, *call)}{hosted}
@@ -148,8 +154,17 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
         pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
     except RuntimeError as error:
         if gone not in str(error) and stopped not in str(error):
-            raise
-    given = ({", ".join(f"a{i}" for i in range(len(args)))},)
+            raise""",
+    )
+
+
+def _class_of(base: type, names: dict[str, Any], count: int, attempt: str) -> type:
+    """A subclass whose `__call__` makes the attempt with so many arguments; without a result the call is any call."""
+    names |= {"__name__": __name__, "absent": _ABSENT, "general": base.__call__, "trim_traceback": trim_traceback}
+    parameters = [f"a{i}" for i in range(count)]
+    text = f"""
+def __call__(self, {", ".join(f"{a}=absent" for a in parameters)}, /, *rest, **named):{attempt}
+    given = ({", ".join(parameters)},)
     try:
         return general(self, *(a for a in given if a is not absent), *rest, **named)
     except Exception as error:
@@ -161,15 +176,71 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
     return type(base.__name__, (base,), members)
 
 
-class _Pattern:
-    """Tests that arguments are of the kinds seen, and the expressions of their data, in the order of the leaves."""
+def of_loops(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
+    """The subclass for native loops, which work where the caller's NumPy arrays lie; None where that cannot be.
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.names = names
+    def __call__(self, a0=absent, /, *rest, **named):
+        try:
+            if rest or named or type(a0) is not ndarray or a0.dtype is not d0 or a0.shape != (150, 150):
+                raise LookupError
+            p0 = address(take(a0))
+        except (AttributeError, BufferError, LookupError, MemoryError, OverflowError, TypeError, ValueError):
+            pass
+        else:
+            code = loop0(all0(p0))
+            if code: stopped(step0, code)
+            return a0
+        ...
+    """
+    write, handed = getattr(entry.program, "source", None), arguments_themselves(entry.translation)
+    if write is None or handed is None or not entry.alone or not 0 < len(args) <= MAX_ARGUMENTS:
+        return None
+    names: dict[str, Any] = {"ndarray": np.ndarray, "assemble": entry.assemble_result, "observed": is_observed}
+    names |= {"state": strict.STATE.get, "calm": strict.CALM}
+    pattern = _Pattern(names, math.inf, dict(entry.values))
+    if not all(pattern.add(f"a{i}", x) for i, x in enumerate(args)) or pattern.arrays or pattern.hosted:
+        return None
+    data = [pattern.data[s] if type(s) is int else "" for s in entry.sources]
+    source = write(data, handed) if all(data) else None
+    if source is None:
+        return None
+    names |= source.names
+    tests = ["not rest", "not named", *pattern.tests, "state() is calm[0]", "not observed()"]
+    if entry.translation.guards:
+        tests.append(_guard_text(entry.translation.guards, names))
+    leaves = []
+    for k, (result, node) in enumerate(zip(entry.function.body.results, leaf_nodes(entry.result), strict=False)):
+        number = "" if result.aval.shape or node == ARRAY else ".item()" if result.aval.weak else "[()]"
+        leaves.append(data[handed[k]] if k in handed else f"{source.results[k]}{number}")
+    value = leaves[0] if entry.result.kind is Kind.LEAF else f"assemble([{', '.join(leaves)}])"
+    before = "\n        ".join([f"if not ({' and '.join(tests)}): raise LookupError", *source.before])
+    run = "\n        ".join([*source.run, f"return {value}"])
+    return _class_of(
+        base,
+        names,
+        len(args),
+        f"""
+    try:
+        {before}
+    except (AttributeError, BufferError, LookupError, MemoryError, OverflowError, TypeError, ValueError):
+        pass
+    else:
+        {run}""",
+    )
+
+
+class _Pattern:
+    """Tests that arguments are of the kinds seen, and the expressions of their data, in the order of the leaves. There
+    is none for arrays of more bytes than `largest`. The leaves among the `statics` have these values.
+    """
+
+    def __init__(self, names: dict[str, Any], largest: float = SMALL, statics: Mapping[int, Any] = _NONE) -> None:
+        self.names, self.largest, self.statics = names, largest, statics
         self.tests: list[str] = []
         self.data: list[str] = []
         self.arrays = 0
         self.host_arrays = 0
+        self.hosted = False
         self.children = 0
 
     def add(self, path: str, x: Any, given: str = "") -> bool:
@@ -184,18 +255,31 @@ class _Pattern:
             self.arrays += 1
             return True
         if cls in _HOST_KINDS:
-            if x.nbytes > SMALL or not x.dtype.isnative or not x.itemsize:
+            if x.nbytes > self.largest or not x.dtype.isnative or not x.itemsize:
                 return False
             dtype = f"d{self.host_arrays}"
             self.names[dtype] = x.dtype
             self.tests.append(f"type({given}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
             self.data.append(path)
             self.host_arrays += 1
+            self.hosted |= cls is HostArray
+            return True
+        if len(self.data) in self.statics and cls is not int:
+            return False
+        if len(self.data) in self.statics:
+            self.tests.append(f"type({given}) is int and {path} == {x}")
+            self.data.append(path)
             return True
         if cls in (float, int, complex):
             fits = f" and {-WIDEST} <= {path} <= {WIDEST}" if cls is int else ""
             self.tests.append(f"type({given}) is {cls.__name__}{fits}")
             self.data.append(path)
+            return True
+        if x is None:
+            self.tests.append(f"{given} is None")
+            return True
+        if cls in (bool, str):
+            self.tests.append(f"type({given}) is {cls.__name__} and {path} == {x!r}")
             return True
         if cls not in (tuple, list, dict) or (cls is dict and not all(type(k) is str for k in x)):
             return False

@@ -8,9 +8,8 @@ hold: float64 stays float64, and operands broadcast and promote where JAX would 
 from __future__ import annotations
 
 import builtins
-import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,6 +92,8 @@ from ..transforms.implicit import custom_linear_solve, custom_root
 from ..transforms.stopping import stop_gradient
 from . import lax_linalg as linalg
 from .lax_bits import bitcast_convert_type, clz, mulhi, population_count, reduce_precision, shift_right_logical
+from .lax_generator import rng_bit_generator, rng_uniform
+from .lax_options import DotAlgorithmPreset, FftType, Precision, RandomAlgorithm, RoundingMethod
 from .lax_reductions import (
     reduce,
     reduce_and,
@@ -102,6 +103,14 @@ from .lax_reductions import (
     reduce_prod,
     reduce_sum,
     reduce_xor,
+)
+from .lax_shapes import (
+    conv_general_permutations,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    conv_transpose_shape_tuple,
+    padtype_to_pads,
+    reduce_window_shape_tuple,
 )
 
 _UFUNCS = {
@@ -118,33 +127,6 @@ _UFUNCS = {
 }  # fmt: skip
 globals().update(_UFUNCS)
 lgamma, erf_inv, bessel_i0e, bessel_i1e = gammaln, erfinv, i0e, i1e
-
-
-# ---- what JAX's options name -----------------------------------------------------------------------
-
-
-class Precision(enum.Enum):
-    """How exact products are to be. All are HIGHEST here: products are made in the dtype of their operands."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-
-class RoundingMethod(enum.IntEnum):
-    """Where `round` takes halves."""
-
-    AWAY_FROM_ZERO = 0
-    TO_NEAREST_EVEN = 1
-
-
-class FftType(enum.IntEnum):
-    """Which transform `fft` is: complex, its inverse, and those of real signals."""
-
-    FFT = 0
-    IFFT = 1
-    RFFT = 2
-    IRFFT = 3
 
 
 # ---- of one line ---------------------------------------------------------------------------------
@@ -225,6 +207,21 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """The operand as an array of another dtype, of the same shape. TypeError for what is no dtype."""
     return np.asarray(operand).astype(new_dtype)
+
+
+def empty(shape: Sequence[int], dtype: Any) -> Any:
+    """An array of zeros."""
+    return np.zeros(tuple(shape), dtype)
+
+
+def dtype(x: Any) -> Any:
+    """np.result_type(x): the dtype of an array or a number."""
+    return np.result_type(x)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` broadcast to the shape of `like_arr`. ValueError where it does not fit."""
+    return np.broadcast_to(arr, np.shape(like_arr))
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
@@ -429,6 +426,16 @@ def optimization_barrier(operand: Any) -> Any:
     return operand
 
 
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """The function itself, for which compilers that know `name` may have something better; none here does."""
+    return decomposition
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """The tree itself: whether values differ along a mesh is not part of their type here."""
+    return x
+
+
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """The tree itself: Arrays are whole."""
     return x
@@ -480,144 +487,27 @@ def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
 
 __all__ = [
     *_UFUNCS,
-    "ConvDimensionNumbers",
-    "FftType",
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "Precision",
-    "RoundingMethod",
-    "ScatterDimensionNumbers",
-    "all_gather",
-    "all_to_all",
-    "approx_max_k",
-    "approx_min_k",
-    "argmax",
-    "argmin",
-    "associative_scan",
-    "axis_index",
-    "axis_size",
-    "batch_matmul",
-    "bessel_i0e",
-    "bessel_i1e",
-    "betainc",
-    "bitcast_convert_type",
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "broadcasted_iota",
-    "clamp",
-    "clz",
-    "collapse",
-    "complex",
-    "concatenate",
-    "cond",
-    "conv",
-    "conv_dimension_numbers",
-    "conv_general_dilated",
-    "conv_general_dilated_local",
-    "conv_general_dilated_patches",
-    "conv_transpose",
-    "conv_with_general_padding",
-    "convert_element_type",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "custom_linear_solve",
-    "custom_root",
-    "digamma",
-    "div",
-    "dot",
-    "dot_general",
-    "dynamic_index_in_dim",
-    "dynamic_slice",
-    "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim",
-    "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
-    "erf",
-    "erf_inv",
-    "erfc",
-    "erfinv",
-    "expand_dims",
-    "fft",
-    "fori_loop",
-    "full",
-    "full_like",
-    "gammaln",
-    "gather",
-    "i0e",
-    "i1e",
-    "igamma",
-    "igammac",
-    "index_in_dim",
-    "index_take",
-    "integer_pow",
-    "iota",
-    "lgamma",
-    "linalg",
-    "logistic",
-    "map",
-    "mulhi",
-    "optimization_barrier",
-    "platform_dependent",
-    "pad",
-    "pbroadcast",
-    "pmax",
-    "pmean",
-    "pmin",
-    "polygamma",
-    "population_count",
-    "ppermute",
-    "pshuffle",
-    "psum",
-    "psum_scatter",
-    "pswapaxes",
-    "ragged_dot",
-    "reciprocal",
-    "reduce",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_precision",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_window",
-    "reduce_xor",
-    "rem",
-    "reshape",
-    "rev",
-    "round",
-    "rsqrt",
-    "scan",
-    "scatter",
-    "scatter_add",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_sub",
-    "select",
-    "select_n",
-    "shift_right_logical",
-    "slice",
-    "slice_in_dim",
-    "sort",
-    "sort_key_val",
-    "split",
-    "squeeze",
-    "stack",
-    "stop_gradient",
-    "switch",
-    "tile",
-    "top_k",
-    "transpose",
-    "unstack",
-    "while_loop",
-    "zeta",
-    "with_sharding_constraint",
-]
+    "ConvDimensionNumbers", "DotAlgorithmPreset", "FftType", "GatherDimensionNumbers", "GatherScatterMode", "Precision",
+    "RandomAlgorithm", "RoundingMethod", "ScatterDimensionNumbers", "all_gather", "all_to_all", "approx_max_k",
+    "approx_min_k", "argmax", "argmin", "associative_scan", "axis_index", "axis_size", "batch_matmul", "bessel_i0e",
+    "bessel_i1e", "betainc", "bitcast_convert_type", "broadcast", "broadcast_in_dim", "broadcast_like",
+    "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "clamp", "clz", "collapse", "complex", "composite",
+    "concatenate", "cond", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+    "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
+    "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding", "convert_element_type", "cumlogsumexp",
+    "cummax", "cummin", "cumprod", "cumsum", "custom_linear_solve", "custom_root", "digamma", "div", "dot",
+    "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "erf", "erf_inv",
+    "erfc", "erfinv", "expand_dims", "fft", "fori_loop", "full", "full_like", "gammaln", "gather", "i0e", "i1e",
+    "igamma", "igammac", "index_in_dim", "index_take", "integer_pow", "iota", "lgamma", "linalg", "logistic", "map",
+    "mulhi", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast", "pcast", "platform_dependent", "pmax",
+    "pmean", "pmin", "polygamma", "population_count", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
+    "ragged_dot", "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision",
+    "reduce_prod", "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev",
+    "rng_bit_generator", "rng_uniform", "round", "rsqrt", "scan", "scatter", "scatter_add", "scatter_max",
+    "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shift_right_logical", "slice", "slice_in_dim",
+    "sort", "sort_key_val", "split", "squeeze", "stack", "stop_gradient", "switch", "tile", "top_k", "transpose",
+    "unstack", "while_loop", "with_sharding_constraint", "zeta",
+]  # fmt: skip
 
 offer(globals(), __all__, "untraced.lax")

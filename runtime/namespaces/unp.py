@@ -63,6 +63,7 @@ def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
         return lifted(function(*args, **reduction_options(options)))
 
     reduce.__untraced_numpy__ = function  # type: ignore[attr-defined]
+    reduce.__untraced_axes__ = True  # type: ignore[attr-defined]  # they may be a list
     return reduce
 
 

@@ -35,6 +35,9 @@ class CudaDevice:
         """The name of the card."""
         return str(self.cupy.cuda.runtime.getDeviceProperties(self.id)["name"].decode())
 
+    def let_go(self, host: np.ndarray[Any, Any]) -> None:
+        """Nobody uses this result of `Program.host` any more; its memory is NumPy's."""
+
     def memory_stats(self) -> dict[str, int]:
         """Bytes in use and bytes there are."""
         free, total = self.cupy.cuda.runtime.memGetInfo()

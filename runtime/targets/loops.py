@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...tpu.at_once import Source, source_of
 from ...tpu.direct import Direct
 from ...translator.checked import Checked
 from ...translator.errors import errors_at
@@ -45,6 +46,10 @@ class LoopsProgram:
             return self.compiled.call_text(arguments, arrays, names)
         names["direct"] = self._at_once
         return f"direct([{', '.join(arguments)}])", False
+
+    def source(self, arguments: Sequence[str], known: Mapping[int, Any]) -> Source | None:
+        """A call with NumPy arrays and Python numbers, whose expressions these are, as source."""
+        return source_of(self._direct, arguments, known)
 
     def _at_once(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """As `host`, for calls that write no argument. Raises LookupError where the general path has to raise."""

@@ -41,7 +41,7 @@ Tag = tuple[str, int]  # ("input", leaf of the signature), ("tangent", the same)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tagged:
+class Tagged:
     """A leaf that stands for a value, and says which."""
 
     aval: Aval
@@ -89,7 +89,7 @@ class Site:
         if function.mutated:
             raise UnsupportedError(
                 Diagnostic(
-                    f"{self.name} has a derivative of its own and writes into its arguments",
+                    f"{self.name} has a rule of its own and writes into its arguments",
                     function.span,
                     why="a rule speaks of results only",
                     instead="write into a copy and return it",
@@ -176,8 +176,8 @@ class Site:
         """The tree over the leaves from `first` on, each as a tagged one; tangents of integers are of dtype float0."""
         avals = self.signature.avals[first : first + tree.leaf_count]
         if kind == "input":
-            return rebuild(tree, iter([_Tagged(a, (kind, i)) for i, a in enumerate(avals, first)]))
-        moving = [_Tagged(strong(a), (kind, i)) for i, a in enumerate(avals, first) if inexact(a)]
+            return rebuild(tree, iter([Tagged(a, (kind, i)) for i, a in enumerate(avals, first)]))
+        moving = [Tagged(strong(a), (kind, i)) for i, a in enumerate(avals, first) if inexact(a)]
         return rebuild(tangent_tree(tree, avals), iter(moving))
 
     def inputs(self, arguments: Sequence[tuple[int, TreeDef]]) -> list[Any]:
@@ -186,7 +186,7 @@ class Site:
     def read(self, fun: Fun, arguments: Sequence[Any], known: dict[Tag, Any]) -> _Part:
         """`fun` as a program of these arguments, whose leaves are tagged; `known` has the values of some."""
         signature, leaves = abstract_with_leaves(fun, arguments, {})
-        tags = [x.tag if isinstance(x, _Tagged) else const(x) for x in leaves]
+        tags = [x.tag if isinstance(x, Tagged) else const(x) for x in leaves]
         given = {("input", i): v for i, v in enumerate(self.signature.values)} | known
         values = tuple(
             signature.values[i] if isinstance(t, Const) else _value(given.get(t), a)
@@ -316,8 +316,8 @@ class VjpSite(Site):
         value, kept = _pair(forward.function.out, f"{what} must produce a pair of the result and the residuals")
         results = forward.function.body.results[value.leaf_count :]
         known = {("residual", k): r.value for k, r in enumerate(results) if isinstance(r, Const) and not r.aval.shape}
-        residuals = rebuild(kept, iter([_Tagged(r.aval, ("residual", k)) for k, r in enumerate(results)]))
-        cts = [_Tagged(strong(self.values[i].aval), ("ct", i)) for i in self.moving]
+        residuals = rebuild(kept, iter([Tagged(r.aval, ("residual", k)) for k, r in enumerate(results)]))
+        cts = [Tagged(strong(self.values[i].aval), ("ct", i)) for i in self.moving]
         ct = rebuild(tangent_tree(self.primal.function.out, [v.aval for v in self.values]), iter(cts))
         backward = self.read(bwd, [*self.inputs(self.fixed), residuals, ct], known)
         return [forward, backward]

@@ -9,6 +9,7 @@ accelerated function is accelerated. The translator is imported when a transform
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from ...translator.axes import named_axis
@@ -199,6 +200,7 @@ class Batched(Transformation):
     def __untraced_read__(self, signature: Signature) -> Reading:
         from ...translator.pipeline import transform
         from ...translator.reading.reader import read
+        from .custom_batching import rules_read
         from .rules import batched
 
         axes = choices.input_axes(self.fun, signature, self.in_axes, self.verb)
@@ -208,14 +210,12 @@ class Batched(Transformation):
             with named_axis(self.axis_name, size):
                 return read(self.fun, inner, changes="dropped")
 
-        return transform(
-            self.stage,
-            read_with,
-            choices.without_batch(signature, axes),
-            lambda function, positions: batched(
-                self.fun, function, positions, axes, self.out_axes, size, self.lanes, self.axis_name
-            ),
-        )
+        def rule(function: Function, positions: Positions) -> Function:
+            return batched(self.fun, function, positions, axes, self.out_axes, size, self.lanes, self.axis_name)
+
+        with rules_read() as guards:
+            reading = transform(self.stage, read_with, choices.without_batch(signature, axes), rule)
+        return replace(reading, guards=(*reading.guards, *guards)) if guards else reading
 
 
 def vmap(

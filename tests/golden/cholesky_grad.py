@@ -26,5 +26,5 @@ def cholesky_grad(a):
                 d_low[j, j] -= d_t * (s / t3 / t3)  # from line ..: low[j, j]
             d_low[j] -= t1 * d_s                    # from line ..: low[i] @ low[j]
             d_low[i] -= d_s * t2
-            d_a[i, j] += d_s                        # from line ..: a[i, j]
+            d_a[i, j] = d_s                         # from line ..: a[i, j]
     return d_a

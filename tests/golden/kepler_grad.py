@@ -3,18 +3,16 @@ def kepler_grad(mean, e):
     x_tape = np.empty(20)
     i = 0
     stop = False
-    trips = 0
     while not stop and i < 20:
-        x_tape[trips] = x
+        x_tape[i] = x
         step = (x - e * np.sin(x) - mean) / (1.0 - e * np.cos(x))
         x -= step
         if np.abs(step) < 1e-12:
             stop = True
         i += 1
-        trips += 1
     d_x = np.float64(1.0)
     d_mean = 0.0
-    for k in reversed(range(trips)):
+    for k in reversed(range(i)):
         x = x_tape[k]
         t = np.sin(x)
         t1 = np.cos(x)

@@ -15,7 +15,7 @@ def running_maximum_vjp(x, ct):
         d_best += ct[i]                            # from line ..: out[i] = best
         t1 = np.where(best == t, 0.5 * d_best, 0.0)
         d_best_1 = np.where(best > t, d_best, t1)  # from line ..: np.maximum(best, x[i])
-        d_x[i] += np.where(t > best, d_best, t1)   # from line ..: x[i]
+        d_x[i] = np.where(t > best, d_best, t1)    # from line ..: x[i]
         d_best = d_best_1
     d_x[0] += d_best                               # from line ..: x[0]
     return d_x

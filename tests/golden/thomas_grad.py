@@ -16,7 +16,7 @@ def thomas_grad(a, b, c, d):
     for i in range(9):
         t1 = d_d[i]
         d_d[i + 1] -= t1 * c[i]                   # from line ..: d[i + 1]
-        d_c[i] -= t1 * d_1[i + 1]                 # from line ..: c[i]
+        d_c[i] = -t1 * d_1[i + 1]                 # from line ..: c[i]
     d_a = np.zeros_like(a)                        # from line ..: for i in range(1, n)
     for i in reversed(range(1, 10)):
         t2 = a[i]
@@ -30,5 +30,5 @@ def thomas_grad(a, b, c, d):
         d_m = t4 * (-d[i] / m) - t6 * (c[i] / m)  # from line ..: c[i] / m
         d_c[i] = t6 / m                           # from line ..: c[i]
         d_c[i - 1] -= d_m * t2                    # from line ..: c[i - 1]
-        d_a[i] += -t5 * d[i - 1] - d_m * t3       # from line ..: a[i]
+        d_a[i] = -t5 * d[i - 1] - d_m * t3        # from line ..: a[i]
     return d_a

@@ -5,16 +5,15 @@ def triangular_solve_vjp(a, b, ct):
     x = np.zeros(4)
     for i in range(4):
         x[i] = (b[i] - a[i] @ x) / a[i, i]
-    d_a = np.zeros_like(a)                            # from line ..: for i in range(n)
+    d_a = np.zeros_like(a)              # from line ..: for i in range(n)
     d_x = ct.copy()
     for i in reversed(range(4)):
         t = d_x[i]
         t1 = a[i, i]
         t2 = t / t1
-        t3 = a[i]
+        d_a[i, i] -= t * (x[i] / t1)    # from line ..: a[i, i]
         x[i] = 0.0
-        d_a[i, i] -= t * ((b[i] - t3 @ x) / t1 / t1)  # from line ..: a[i, i]
-        d_x[i] = 0.0                                  # from line ..: x[i] = (b[i] - a[i, :] @ x) / a[i, i]
-        d_x -= t3 * t2                                # from line ..: a[i, :] @ x
+        d_x[i] = 0.0                    # from line ..: x[i] = (b[i] - a[i, :] @ x) / a[i, i]
+        d_x -= a[i] * t2                # from line ..: a[i, :] @ x
         d_a[i] -= t2 * x
     return d_a

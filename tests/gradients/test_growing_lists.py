@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -205,9 +207,44 @@ def slices_that_grow_in_loops(x):
     return last[-1] + sum(xs) * len(kept) + kept[-1]
 
 
+def named_inside(x):
+    xs = x * np.array([0.2, 0.9, 0.4, 1.1])
+    sines = [y for v in xs if (y := np.sin(v)) > 0.6]
+    return sum(z * z for v in xs if (z := np.cos(v)) < 0.9) + sines[0] * len(sines)
+
+
+def ordered_by_keys(x):
+    xs, pairs = [], []
+    for k in range(6):
+        if np.sin(x * k) > -0.5:
+            xs.append(np.cos(x * k))
+            pairs.append((float(k % 2), x * k))
+    xs.sort(key=lambda v: (v - 0.3) ** 2, reverse=True)
+    nearest = min(xs, key=lambda v: abs(v - 0.1))
+    last = max(pairs)
+    by_second = sorted(pairs, key=lambda p: -p[1])
+    return xs[0] * 2.0 + xs[1] ** 2 + nearest * 3.0 + last[1] + by_second[0][1] ** 2
+
+
+def ordered_tuples(x):
+    at = [(np.sin(x * k), k, x * k) for k in range(5)]
+    tied = [(1.0, x), (1.0, 2.0 * x), (0.5, 3.0 * x)]
+    return max(at)[2] + min(at)[2] ** 2 + max(tied)[1] * sorted(tied, reverse=True)[1][1]
+
+
+def of_a_class_made_inside(x):
+    State = namedtuple("State", "place speed")
+    s = State(x, 2.0 * x)
+    while s.place < 4.0:
+        s = s._replace(place=s.place + 0.5 * s.speed)
+    return s.place * s.speed
+
+
 CASES = [
+    ordered_by_keys, ordered_tuples, of_a_class_made_inside,
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
     comprehended, sorted_in_place, inserted, queued, flagged, put_together, slices_that_grow_in_loops, slices_that_grow,
+    named_inside,
 ]  # fmt: skip
 
 
@@ -230,6 +267,17 @@ def test_batches(f):
     x = np.array([1.37, 2.2, 0.9])
     np.testing.assert_allclose(vmap(f)(x), [f(v) for v in x], rtol=1e-12)
     np.testing.assert_allclose(accelerate(vmap(grad(f)))(x), [grad(f)(v) for v in x], rtol=1e-10)
+
+
+def test_names_bound_inside_are_not_lost():
+    """What := binds is a local of the function; the loop that stands for a comprehension does not give it back."""
+
+    def f(x):
+        found = [y for v in x if (y := np.sin(v)) > 0.3]
+        return found[0] * y
+
+    with pytest.raises(UntracedError, match="keeps elements by data"):
+        grad(f)(np.array([0.1, 0.5, 0.7]))
 
 
 def test_integers_that_decide_are_known():

@@ -190,6 +190,21 @@ def several_sides(x):
 
 
 PLACES = np.array([0, 2, 2])
+def before_a_loop(x):
+    """The backward pass goes through the loop while the choice is still to be made."""
+    logs, s = np.log(x), np.cos(x)
+    for _ in range(3):
+        s = np.sin(s) * x
+    return np.where(x > 0, logs, 0.0) * s
+
+
+def before_a_branch(x):
+    logs, s = np.log(x), x
+    if x[1] > 1.0:
+        s = s * x[2]
+    return np.where(x > 0, 1.0 / logs, 0.0) * s
+
+
 BEHIND = {
     "reshape": lambda x: np.where(x.reshape(2, 2) > 0, np.log(x).reshape(2, 2), 0.0),
     "transpose": lambda x: np.where(x.reshape(2, 2).T > 0, np.log(x.reshape(2, 2)).T, 0.0),
@@ -214,6 +229,8 @@ BEHIND = {
     "norm": lambda x: np.where(np.min(x) > 0, np.linalg.norm(np.sqrt(x)), x),
     "several sides": several_sides,
     "power": lambda x: np.where(x > 0.5, np.where(x < 1.0, (x - 0.5) ** 1.5, np.log(x)), 0.0),
+    "a loop": before_a_loop,
+    "a branch": before_a_branch,
     "through itself": lambda x: np.where(x > 0, np.log(x), 2.0).reshape(2, 2)[:, ::-1] ** 2,
 }
 

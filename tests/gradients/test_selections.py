@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from untraced import accelerate, grad, vmap
+from untraced import UnsupportedError, accelerate, grad, vmap
 from untraced.runtime.transforms.testing import check_grads
 
 X = np.random.default_rng(5).normal(size=9)
@@ -171,3 +171,38 @@ def test_what_np_unique_tells(x):
     a = np.array(x)
     for got, want in zip(vmap(told)(a[None]), told(a), strict=True):
         np.testing.assert_array_equal(got[0], want)
+
+
+def _line_through(x):
+    t, m = np.linspace(0.0, 1.0, 5), x > 0
+    slope, offset = np.polyfit(t[m], x[m], 1)
+    return slope**2 + offset
+
+
+def _least_squares(x):
+    a, m = np.stack([np.linspace(0.0, 1.0, 5), np.ones(5)], axis=1), x > 0
+    return np.sum(np.linalg.lstsq(a[m], x[m], rcond=None)[0] ** 2)
+
+
+def _middles(x):
+    return np.median(x[x > 0]) ** 2 + np.percentile(x[x > 0], 30) * np.quantile(x[x < 0.5], 0.7)
+
+
+@pytest.mark.parametrize("fun", [_line_through, _least_squares, _middles])
+def test_fits_and_order_of_a_selection(fun):
+    x = np.array([0.3, -1.2, 2.1, 0.7, 0.4])
+    check_grads(fun, (x,), order=2, modes=("rev",))
+    batch = np.stack([x, x[::-1] + 0.01, np.array([1.0, 2.0, -1.0, 0.45, 0.1])])
+    np.testing.assert_allclose(vmap(fun)(batch), [fun(v) for v in batch], rtol=1e-9)
+
+
+def test_a_selection_with_nan_or_without_elements_has_no_median():
+    batch = np.array([[1.0, np.nan, 2.0], [-1.0, -2.0, -3.0], [1.0, 5.0, -2.0]])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(vmap(lambda x: np.median(x[~(x < 0)]))(batch), [np.nan, np.nan, 3.0])
+
+
+def test_residuals_of_a_selection_are_refused():
+    a = np.stack([np.linspace(0.0, 1.0, 5), np.ones(5)], axis=1)
+    with pytest.raises(UnsupportedError, match="number of equations"):
+        grad(lambda x: np.sum(np.linalg.lstsq(a[x > 0], x[x > 0], rcond=None)[1]))(np.ones(5))

@@ -219,6 +219,14 @@ def of_python(n):
     return s, k
 
 
+def seeded_in_python(n):
+    random.seed(3)
+    s = 0.0
+    for _ in range(n):
+        s += random.random()
+    return s
+
+
 def of_a_global(n):
     s = 0.0
     for _ in range(n):

@@ -153,6 +153,11 @@ def test_a_generator_of_a_class_of_ones_own_is_asked() -> None:
     assert accelerate(programs.area_of_circle)(100, Same(np.random.PCG64(1))) == 4.0
 
 
+def test_pythons_generator_is_seeded_at_every_call() -> None:
+    fast = accelerate(programs.seeded_in_python)
+    check(programs.seeded_in_python, fast, lambda: (100,))
+
+
 def test_a_generator_with_a_method_of_its_own_is_asked() -> None:
     rng = random.Random(1)
     rng.random = lambda: 0.25  # type: ignore[method-assign]

@@ -206,6 +206,20 @@ def _orders_names(names, x):
     return names[order], z[order] * 2.0, x[names == "a"], len(names), names
 
 
+def _shifts_a_date(day, x):
+    days = day + np.arange(len(x)) if isinstance(day, np.datetime64) else day
+    return days, np.sin(x) * 2.0 + 1.0, str(day)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("alone", [np.datetime64("2020-03-01"), np.str_("ab"), np.timedelta64(3, "s"), np.bytes_(b"c")])
+def test_one_date_or_string_of_numpys_is_left_to_cpython(alone: Any, target: str) -> None:
+    fast = accelerate(_shifts_a_date, target=target)
+    for found, expected in zip(fast(alone, np.arange(3.0)), _shifts_a_date(alone, np.arange(3.0)), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert type(found) is type(expected)
+
+
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
 @pytest.mark.parametrize(
     ("f", "array"),

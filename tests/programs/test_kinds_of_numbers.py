@@ -384,3 +384,21 @@ def test_comparisons_with_known_numpy_numbers_are_numpys(number: Any, target: st
 
     found, expected = accelerate(compared, target=target)(number), compared(number)
     assert [(type(x), x) for x in found] == [(type(x), x) for x in expected]
+
+
+def listed(words):
+    return words.tolist(), [int(w) for w in words], words[1].item()
+
+
+def mixed(words, n):
+    h = np.uint64(14695981039346656037)
+    for i in range(n):
+        h = (h ^ words[i % 3]) * np.uint64(1099511628211)
+    return int(h), int(h) // 3
+
+
+@pytest.mark.parametrize("words", [[0, 1, 2], [0, 2**63, 2**64 - 1]])
+def test_python_ints_of_unsigned_numbers_do_not_wrap(words):
+    for f, more in ((listed, ()), (mixed, (1,)), (mixed, (30,)), (mixed, (5_000,))):
+        with np.errstate(over="ignore"):
+            assert accelerate(f)(np.array(words, np.uint64), *more) == f(np.array(words, np.uint64), *more)

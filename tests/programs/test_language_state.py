@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -393,6 +394,36 @@ def perhaps_the_argument_on_a_list(x, y, n):
         found[n % 2] = np.cumsum(y)
     x[:] = y * 3
     return found
+
+
+@CASES((A, 3, "append"), (A, 3, "method"), (A, 3, "add"), (A, 3, "item"), (A, 3, "delete"), (A, 3, "operator"))
+def bytes_that_change(x, n, how):
+    d = bytearray(b"abc")
+    other = d
+    for i in range(n):
+        if how == "append":
+            d.append(i)
+        elif how == "method":
+            bytearray.extend(d, b"xy")
+        elif how == "add":
+            d += b"xyz"
+        elif how == "item":
+            d[i] = d[i] - 90
+        elif how == "delete":
+            del d[-1]
+        else:
+            operator.setitem(d, i, 7)
+    return x + len(other), sum(d)
+
+
+@CASES((A,), (A - 5,))
+def bytes_that_change_where_the_data_say(x):
+    d = bytearray(b"ab")
+    if x[1] > 0:
+        d.insert(0, 65)
+    while len(d) % 8 != 7:
+        d.append(0)
+    return x * len(d) + d[0]
 
 
 @pytest.mark.parametrize("target", TARGETS)

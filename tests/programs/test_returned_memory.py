@@ -239,3 +239,17 @@ def test_every_call_with_arrays_of_a_device_gives_the_values_alone(program: Prog
         for (path, x), (where, y) in zip(leaves(found), leaves(expected), strict=True):
             assert path == where
             np.testing.assert_array_equal(x, y)
+
+
+def unchanged(d, rows):
+    return d, [rows, rows], d["inner"], {"rows": rows}
+
+
+def test_unchanged_containers_of_the_caller_are_themselves():
+    d, rows = {"a": np.arange(3.0), "inner": {"b": 1, "c": [np.ones(2)]}}, [np.ones(3), 2.0, []]
+    for _ in range(2):
+        same, (first, second), inner, made = accelerate(unchanged)(d, rows)
+        assert same is d and first is rows and second is rows and inner is d["inner"] and made["rows"] is rows
+        assert type(rows[1]) is float and rows[2] == [] and d["inner"]["b"] == 1
+    arrays = tree.map(device_put, d)
+    assert accelerate(lambda d: d)(arrays) is arrays

@@ -260,6 +260,58 @@ def test_arrays_and_numbers_on_the_shortest_path() -> None:
     assert is_direct(fast)
 
 
+def added(a, b, times, name=None):
+    for i in range(1, a.shape[0]):
+        a[i] = a[i - 1] * times + b[i]
+    return b if name else a
+
+
+def unaligned(x: Any) -> Any:
+    made = np.zeros(x.nbytes + 1, np.uint8)[1:].view(x.dtype)
+    made[:] = x
+    return made
+
+
+UNFIT: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
+    "reversed": lambda a, b: (a[::-1], b[::-1], 0.5),
+    "unaligned": lambda a, b: (unaligned(a), unaligned(b), 0.5),
+    "longer": lambda a, b: (np.append(a, 1.0), np.append(b, 1.0), 0.5),
+    "float32": lambda a, b: (a.astype("f4"), b.astype("f4"), 0.5),
+    "NumPy's number": lambda a, b: (a, b, np.float64(0.5)),
+    "an int": lambda a, b: (a, b, 2),
+    "neighbours": lambda a, b: (np.append(a, b)[:100], np.append(a, b)[100:], 0.5),
+    "read-only": lambda a, b: (a, np.broadcast_to(b[:1], 100), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", [None, "b"])
+@pytest.mark.parametrize("unfit", UNFIT)
+def test_arguments_that_do_not_fit_the_shortest_path(unfit: str, name: str | None) -> None:
+    a, b = np.random.default_rng(0).random((2, 100))
+    fast = accelerate(added, target="cpu")
+    for make in (lambda a, b: (a, b, 0.5), UNFIT[unfit], lambda a, b: (a, b, 0.5)):
+        ours, theirs = make(a.copy(), b.copy()), make(a.copy(), b.copy())
+        made, expected = fast(*ours, name), added(*theirs, name)
+        assert type(fast).shortened
+        assert made is ours[1 if name else 0]
+        np.testing.assert_array_equal(made, expected)
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        np.testing.assert_array_equal(fast(ours[0], name=name, times=0.5, b=ours[1]), added(*theirs[:2], 0.5, name))
+
+
+def test_memory_that_is_written_is_nobody_elses_on_the_shortest_path() -> None:
+    a = np.random.default_rng(0).random(300)
+    fast = accelerate(added, target="cpu")
+    fast(a[:100], a[100:200], 0.5)
+    assert type(fast).shortened
+    expected = a.copy()
+    fast(a[:100], a[50:150], 0.5), added(expected[:100], expected[50:150], 0.5)
+    np.testing.assert_array_equal(a, expected)
+    a.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        fast(a[:100], a[100:200], 0.5)
+
+
 def test_a_constant_that_is_carried_stays() -> None:
     table = np.arange(6.0)
 

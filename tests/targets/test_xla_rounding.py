@@ -257,3 +257,15 @@ def test_factors_stay_in_sums(function: Callable[..., Any]) -> None:
             for found, expected in zip(accelerate(function, target="cpu")(given), function(given), strict=True):
                 np.testing.assert_array_equal(found, expected)
                 np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def multiplied(x: Any) -> Any:
+    y = x * 1e300
+    return np.dot(y, np.ones(3)), y @ np.ones((3, 2)), np.inner(np.ones(3), y), np.sum(x * 1j * 1e300).imag
+
+
+def test_infinite_factors_of_products_are_so_before_they_are_added() -> None:
+    x = np.array([1e10, -1e10, 1.0])
+    with np.errstate(all="ignore"):
+        for found, expected in zip(accelerate(multiplied, target="cpu")(x), multiplied(x), strict=True):
+            np.testing.assert_array_equal(found, expected)

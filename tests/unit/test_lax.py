@@ -543,3 +543,28 @@ def test_numbers_that_loops_pass_on_have_what_arrays_have() -> None:
     assert last == 2.5 and list(sizes) == [1, 1]
     with pytest.raises(AttributeError, match="'int' object has no attribute 'astype'"):
         accelerate(lambda n: n.astype(np.float32))(3)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int16, np.int64])
+def test_starts_of_slices_are_not_specialised_on(kind: Any) -> None:
+    """Narrow integers wrap, but not those that lie inside an axis."""
+    f = accelerate(lambda m, i: untraced.lax.dynamic_slice(m, (i, kind(0)), (2, 2)))
+    for i in range(3):
+        np.testing.assert_array_equal(f(M, kind(i)), M[min(i, M.shape[0] - 2) :][:2, :2])
+    assert "translated 1 time" in str(f.explain_recompiles())
+
+    def after(x: Any, i: Any) -> Any:
+        return x[i : i + kind(2)]
+
+    with np.errstate(over="ignore"):
+        for start in (1, np.iinfo(kind).max):
+            np.testing.assert_array_equal(accelerate(after)(V, kind(start)), after(V, kind(start)))
+
+
+def test_a_start_may_come_from_what_is_differentiated() -> None:
+    def f(m: Any, x: Any) -> Any:
+        return np.sum(untraced.lax.dynamic_slice(m, (np.asarray(x, np.int32), 0), (2, 2)) * x)
+
+    d_m, d_x = untraced.grad(f, argnums=(0, 1))(M, 1.5)
+    np.testing.assert_array_equal(d_m[1:3, :2], np.full((2, 2), 1.5))
+    np.testing.assert_allclose(d_x, np.sum(M[1:3, :2]))

@@ -89,6 +89,8 @@ GROUPS: dict[str, list[str]] = {
         "lax.reduce_precision(v.astype(jnp.bfloat16), 5, 3).astype(jnp.float32)",
         "lax.dot(i[None].astype(jnp.bfloat16), i[:, None].astype(jnp.bfloat16)).astype(jnp.float32)",
         "lax.mulhi(i - 3 << 60, 7 - i << 61), lax.mulhi((i << 30).astype(jnp.int32), i.astype(jnp.int32) - 9)",
+        "lax.broadcast_like(v[:1], m), lax.empty((2, 3), jnp.float64), lax.full((2,), 1.0, lax.dtype(m))",
+        "lax.composite(lambda x: x + 1, 'add.one')(m)",
         "lax.mulhi((i - 3).astype(jnp.uint64), (i - 5).astype(jnp.uint64)), lax.mulhi(i - 1, -(i << 61))",
         "lax.dot_general(i[None].astype(jnp.int8), (i + 99)[:, None].astype(jnp.int8), (((1,), (0,)), ((), ())),"
         " preferred_element_type=jnp.int32)",
@@ -100,6 +102,15 @@ GROUPS: dict[str, list[str]] = {
         "jnp.abs(lax.linalg.qr(s, full_matrices=False)[1]), lax.linalg.eigh(s)[1]",
         "lax.linalg.svd(s, compute_uv=False)",
         "lax.linalg.tridiagonal_solve(v[:3], v[3:] + 2, v[1:4], m)",
+        "jnp.sort(jnp.abs(lax.linalg.eig(s)[0])), jnp.abs(lax.linalg.eig(s)[1]), lax.linalg.eig(s + 0j)[2]",
+        "lax.linalg.hessenberg(a[0, 0, :3] + s * 1j), lax.linalg.hessenberg(a[:, :3, 0])",
+        "lax.linalg.tridiagonal(s + s.T), lax.linalg.tridiagonal(a[:, 2:5, 1] + s.T, lower=False)[1:3]",
+        "lax.linalg.householder_product(a[0, 0], v[:3]), lax.linalg.ormqr(s, v[:2], m, transpose=True)",
+        "lax.linalg.ormqr(s, v[:2], m.T, left=False), lax.linalg.cholesky_update(jnp.triu(s), v[:3])",
+        "lax.linalg.lu_pivots_to_permutation(jnp.array([[2, 2], [1, 3]], jnp.int32), 4)",
+        "lax.linalg.qdwh(m.T)[:2], lax.linalg.qdwh(s + 1j * m[:, :3])[:2], lax.linalg.schur(s + s.T)[0]",
+        "lax.linalg.symmetric_product(s, s + s.T, alpha=2.0, beta=0.5, symmetrize_output=True)",
+        "lax.linalg.svd(s, full_matrices=False, compute_uv=False, subset_by_index=(0, 3))",
     ],
     "at": [
         "jnp.asarray(v).at[3 * i].set(1.0, mode='clip'), jnp.asarray(v).at[3 * i].add(1.0, mode='drop')",
@@ -181,6 +192,52 @@ def test_differentiated(group: str) -> None:
     got, wanted = grad(ours, places)(*ARGUMENTS.values()), jax.jit(jax.grad(theirs, places))(*ARGUMENTS.values())
     for x, y in zip(got, wanted, strict=True):
         np.testing.assert_allclose(x, np.asarray(y), rtol=1e-8, atol=1e-8)  # other orders of summation
+
+
+NHWC, IMAGE, KERNEL = ("NHWC", "HWIO", "NHWC"), (2, 9, 8, 3), (3, 2, 3, 5)
+SHAPES: list[tuple[str, tuple[Any, ...]]] = [
+    ("conv_general_permutations", (NHWC,)),
+    ("conv_general_shape_tuple", (IMAGE, KERNEL, (2, 1), "SAME", NHWC)),
+    ("conv_general_shape_tuple", (IMAGE, KERNEL, (1, 3), ((1, 0), (0, 4)), NHWC)),
+    ("conv_shape_tuple", ((4, 3, 9), (5, 3, 2), (2,), "VALID", 2)),
+    ("conv_transpose_shape_tuple", (IMAGE, KERNEL, (2, 3), "SAME", NHWC)),
+    ("conv_transpose_shape_tuple", (IMAGE, KERNEL, (2, 3), "VALID", NHWC)),
+    ("padtype_to_pads", ((9, 8), (3, 2), (2, 1), "SAME_LOWER")),
+    ("reduce_window_shape_tuple", ((9, 8), (3, 2), (2, 1), ((1, 0), (0, 2)), (1, 2), (2, 1))),
+]
+
+
+@pytest.mark.parametrize("name, arguments", SHAPES)
+def test_shapes_of_windows(name: str, arguments: tuple[Any, ...]) -> None:
+    assert getattr(untraced.lax, name)(*arguments) == getattr(jax.lax, name)(*arguments)
+
+
+def test_a_part_of_the_values() -> None:
+    s, linalg = ARGUMENTS["s"], untraced.lax.linalg
+    u, d, vh = linalg.svd(s, full_matrices=False, subset_by_index=(1, 3))
+    assert np.allclose((u * d) @ vh, s - np.linalg.norm(s, 2) * np.outer(linalg.svd(s)[0][:, 0], linalg.svd(s)[2][0]))
+    with pytest.raises(ValueError, match="a part of the singular values"):
+        linalg.svd(s, subset_by_index=(1, 3))
+    vectors, values = linalg.eigh(s, subset_by_index=(1, 3))
+    assert np.allclose((s + s.T) / 2 @ vectors, vectors * values) and values[0] == linalg.eigh(s)[1][1]
+
+
+def test_philox() -> None:
+    """The known answers of its authors, for the key and the counter 0 and the stream goes on behind it."""
+
+    def draw(key: Any) -> Any:
+        return untraced.lax.rng_bit_generator(key, (2, 2))
+
+    zero, ones = np.zeros(4, np.uint32), np.array([2**32 - 1] * 2 + [0, 0], np.uint32)
+    for f in (draw, accelerate(draw)):
+        assert f(zero)[1].tolist() == [[0x6627E8D5, 0xE169C58D], [0xBC57AC4C, 0x9B00DBD8]]
+        after, bits = f(ones)
+        assert after.tolist() == [*ones[:2], 1, 0] and bits.dtype == np.uint32
+    both = untraced.lax.rng_bit_generator(zero, (5,))[1]
+    wide = untraced.lax.rng_bit_generator(zero.view(np.uint64), (2,), np.uint64)[1]
+    assert np.array_equal(wide.view(np.uint32), both[:4])
+    with pytest.raises(TypeError, match="a key is uint32"):
+        untraced.lax.rng_bit_generator(np.zeros(2, np.uint32), (2,))
 
 
 def test_updates_of_arrays_on_a_device() -> None:

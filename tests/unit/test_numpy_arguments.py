@@ -23,6 +23,7 @@ COUNTS = np.array([1, 2, 0, 1, 1])
 CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, x: m.sum(x, axis=1, where=None) + m.std(x, where=None), (X,)),
     (lambda m, x: x.sum(axis=1, where=None) + m.max(x, where=None), (X,)),
+    (lambda m, x: [m.sum(x, axis=[0, 1]), m.max(x, [0]), m.var(x, axis=[1]), m.any(x > 1, axis=[0])], (X,)),
     (lambda m, x: m.dot(x, x.T, precision="highest") + m.inner(x, x) + m.vdot(x, x, precision=None), (X,)),
     (lambda m, x: m.matmul(x, x.T, precision=None) + m.einsum("ij,kj", x, x, precision="float32"), (X,)),
     (lambda m, x: m.tensordot(x, x, 2, precision=None), (X,)),

@@ -301,9 +301,14 @@ class Batcher:
     def ruled(self, s: Apply, values: Sequence[Value], attrs: RuledAttrs) -> None:
         """Values with a rule of their own: the rule becomes that of the batch."""
         n = attrs.count
+        lanes = [v.batched for v in values[n:]]
+        if attrs.batch is not None and any(lanes):
+            made = attrs.batch(self.b, [v.atom for v in values[n:]], lanes, self.size)
+            self.mapping.update(zip(s.targets, made, strict=True))
+            return
         rule = attrs.rule
         if rule is not None:
-            solves, rule = rule.solves, rule.batched([v.batched for v in values[n:]], self.size)
+            solves, rule = rule.solves, rule.batched(lanes, self.size)
             rule.solves = solves
         atoms = [*(spread(self.b, v, self.size) for v in values[:n]), *(v.atom for v in values[n:])]
         targets = tuple(self.fresh(t) for t in s.targets)

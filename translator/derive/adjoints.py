@@ -134,7 +134,7 @@ class Adjoints:
         forward: list[list[Statement]] = []
         for s in reversed(statements):
             if not isinstance(s, Apply | Raise):
-                self.settle_all()
+                self.settle_before(s)
             with self.b.at(s.span):
                 forward.append(_backward(s, self))
         self.settle_all()
@@ -197,7 +197,18 @@ class Adjoints:
     def settle_all(self) -> None:
         for v in (*self.choices, *self.holes):
             self.settle(v)
-        self.masks.clear()  # control flow adds to cotangents by itself
+        self.masks.clear()
+
+    def settle_before(self, s: Statement) -> None:
+        """Settle the cotangents to which the loop or branch `s` adds, which it does by itself; its targets' are taken."""
+        if not (self.choices or self.holes or self.masks):
+            return
+        named_in = {*free_variables(Block((), (s,), ())), *s.targets}
+        for v in (*self.choices, *self.holes):
+            if v in named_in or v in self.holes:
+                self.settle(v)
+        for v in named_in & self.masks.keys():
+            del self.masks[v]
 
     def scatter(
         self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...], mask: Atom | None = None

@@ -24,8 +24,10 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, cast
 
 from .. import make, ops
+from ..bounds import divides_python_numbers, is_python_function, is_python_power
 from ..builder import Builder
 from ..ir import (
+    Apply,
     Atom,
     Block,
     For,
@@ -48,7 +50,7 @@ from .lists import goes_over, is_list, kept_by, made_again, on_lists, places_of,
 from .passage import passes_through
 from .segments import Cut, cut
 from .settled import Nest, least
-from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot, total
+from .tape import Plan, carried_pairs, copy_retyped, counters, needed_of, plan, position, record, slot, total
 from .terms import FEW_TERMS, collected
 from .trips import Windows, as_while, counted, in_windows, limit
 from .undo import stored_into, undone
@@ -200,15 +202,18 @@ def _tapes(
         forward = s.body.statements
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
     pairs = [] if anew else carried_pairs(s)
-    p = least(part.nest, forward, lambda f: plan(needed_of(back, defined), s.body.params, f, (index,), pairs))
+    inner = Builder(s.span)
+    entries = counters(inner, s, turn)
+    free = (index, *(v for v in entries if isinstance(v, Var)))
+    p = least(part.nest, forward, lambda f: plan(needed_of(back, defined), s.body.params, f, free, pairs))
     trips = part.trips.most(s) if p.saved else 0
     if trips is None or part.place in free_variables(back):
         return _on_lists(s, forward, back, p, part, adj)
     if not p.saved:
         back = Block(back.params, (*p.recomputed, *back.statements), back.results)
-        return _Tapes([s], back, turn, (), {}, False)
+        return _Tapes([s], back, turn, tuple(inner.statements), entries, False)
     first = part.nest.first if part.nest is not None else {}
-    kept = undone(s, forward, back, p, part.restored, first) if not anew else None
+    kept = undone(s, forward, back, p, part.restored, first, free) if not anew else None
     if kept is not None:
         if part.nest is not None:
             part.nest.note((), [s.body.params[1 + k] for k in kept.slots])
@@ -219,18 +224,17 @@ def _tapes(
         how = cut(trips, total(p.saved), total(s.body.params[1:]), budget)
         if how is not None:
             return how
-    inner = Builder(s.span)
     statements, tapes = record(s, forward, p.saved, trips, {before for _, before in p.ahead})
     where = position(inner, s.range, turn)
     after = make.add(inner, where, const(1))
     places = [(v, v, where) for v in tapes] + [(v, before, after) for v, before in p.ahead]
-    entries: Substitution = {
-        v: named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint) for v, of, at in places
-    }
     retyped = any(v.aval.weak for v in p.saved)
-    if retyped and (anew or _hands_on_numbers(back)):  # forward statements are to run: their Python numbers are such
-        entries = {v: make.number(inner, e, v.aval.dtype) if v.aval.weak else e for v, e in entries.items()}
-        retyped = False
+    # forward statements are to run: their Python numbers are such
+    as_numbers = retyped and (anew or _hands_on_numbers(back))
+    for v, of, at in places:
+        e = named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint)
+        entries[v] = make.number(inner, e, v.aval.dtype) if v.aval.weak and as_numbers else e
+    retyped = retyped and not as_numbers
     slots = kept.slots if kept is not None else ()
     return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped, slots)
 
@@ -246,9 +250,9 @@ def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, part: 
     loop, made = on_lists(b, s, forward, [v for v in p.saved if v not in there], s.range.stop if known else None)
     lists = {v: there.get(v) or made[v] for v in p.saved}
     back = Block(back.params, (*p.recomputed, *back.statements), back.results)
-    entries: Substitution = {}
     length: Atom | None = None
     turn = place
+    entries: Substitution = {}
     if known:
         turn = Var(index.hint, index.aval)
     else:
@@ -256,13 +260,20 @@ def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, part: 
         if index in free_variables(back):
             entries[index] = at = Var(index.hint, index.aval)
             inner.statements += places_of(adj.b, s.range, length, at, place)
+    numbers = _hands_on_numbers(back) or not any(map(_may_refuse, walk(back)))
+    entries |= counters(inner, s, turn)
     for v, t in lists.items():
         entry: Atom = inner.apply(ops.ITEM, t, turn, attrs=ItemAttrs(v.aval))
-        if v.aval.weak and v.aval.dtype.kind in "fc" and not _hands_on_numbers(back):
+        if v.aval.weak and v.aval.dtype.kind in "fc" and not numbers:
             entry = make.astype(inner, entry, v.aval.dtype)
         entries[v] = named(inner, entry, v.hint)
     retyped = any(e.aval != v.aval for v, e in entries.items())
     return _Tapes([*b.statements, loop], back, turn, tuple(inner.statements), entries, retyped, length=length)
+
+
+def _may_refuse(s: Statement) -> bool:
+    """Whether Python may refuse what is computed with Python numbers, as a division by 0."""
+    return isinstance(s, Apply) and (divides_python_numbers(s) or is_python_power(s) or is_python_function(s))
 
 
 def _hands_on_numbers(back: Block) -> bool:

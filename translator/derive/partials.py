@@ -107,7 +107,7 @@ def _no_rule(s: Apply, i: int) -> UnsupportedError:
 
 
 def _times_sum(b: Builder, d: Atom, partials: Sequence[Atom]) -> Atom | None:
-    if not partials:
+    if not partials or is_number(d, 0):
         return None
     first, *rest = partials
     if isinstance(d, Const) and len(rest) == 1 and same_atom(first, rest[0]):

@@ -24,6 +24,7 @@ from ..tree import LEAF, NONE, Kind, TreeDef, flat_tree, tuple_tree
 from .activity import inexact, useful, varied
 from .adjoints import Adjoints
 from .cotangents import materialise, strong
+from .fresh import set_once
 from .linear import assembled
 from .lists import made_again
 from .trips import Trips
@@ -51,7 +52,7 @@ def grad(
     _check_scalar(main)
     b, forward, gradients = _derive(function, wrt, main, [const(1.0)])
     outputs = (*(main if value else ()), *rest, *gradients)
-    body = prune(Block(function.body.params, (*forward, *b.statements), outputs))
+    body = set_once(prune(Block(function.body.params, (*forward, *b.statements), outputs)))
     return Function(f"{function.name}_grad", function.params, body, out or flat_tree(len(outputs)), span=function.span)
 
 
@@ -65,7 +66,7 @@ def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None) -
     param, cts = _cotangent_param(function)
     b, forward, gradients = _derive(function, wrt, results, cts)
     params = (*function.body.params, *(c for c in cts if c is not None))
-    body = prune(Block(params, (*forward, *b.statements), gradients))
+    body = set_once(prune(Block(params, (*forward, *b.statements), gradients)))
     trees = (*function.params, param)
     return Function(f"{function.name}_vjp", trees, body, out or flat_tree(len(gradients)), span=function.span)
 

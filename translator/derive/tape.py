@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence, Set
 
-from .. import make
+from .. import make, ops
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import (
@@ -22,6 +22,7 @@ from ..ir import (
     Atom,
     Aval,
     Block,
+    Const,
     For,
     Function,
     If,
@@ -142,6 +143,23 @@ def carried_pairs(s: For) -> list[tuple[Var, Var]]:
     return [(r, p) for r, p in both if isinstance(r, Var) and r in inside and r.aval == p.aval]
 
 
+def counters(b: Builder, s: For, turn: Atom) -> Substitution:
+    """What is carried and goes up by a constant in each trip, from a constant, by the number `turn` of the trip."""
+    found: Substitution = {}
+    if not (is_number(s.range.start, 0) and is_number(s.range.step, 1)):
+        return found
+    made = {t: a for a in s.body.statements if isinstance(a, Apply) and a.op is ops.ADD for t in a.targets}
+    for p, init, result in zip(s.body.params[1:], s.inits, s.body.results, strict=True):
+        up = made.get(result) if isinstance(result, Var) else None
+        if up is None or up.args[0] is not p or p.aval != s.body.params[0].aval:
+            continue
+        start, step = init, up.args[1]
+        if isinstance(start, Const) and isinstance(step, Const) and start.aval == step.aval == p.aval:
+            steps = turn if is_number(step, 1) else make.multiply(b, turn, step)
+            found[p] = steps if is_number(start, 0) else make.add(b, steps, start)
+    return found
+
+
 class _Planner:
     def __init__(
         self,
@@ -175,7 +193,8 @@ class _Planner:
                 self.saved.setdefault(v)
         for v in wanted:
             more = {u: None for u in self.leaves(v) if u not in self.saved}
-            self.saved.update(more if v.aval.weak or total(more) <= total((v,)) else {v: None})
+            again = total(more) <= total((v,)) or (v.aval.weak and not any(u.aval.shape for u in more))
+            self.saved.update(more if again else {v: None})
         return self.saved
 
     def leaves(self, v: Var) -> tuple[Var, ...]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Block, Const, For, Statement, Var, blocks_of, free_variables, inputs_of
-from ..ops.core import Index, Put
+from ..ops.core import Index, IndexAttrs, Put
 from ..records import dataclass
 from ..rewrite import Substitution, copy_statement, substitute
 from .linear import index_parts
@@ -78,24 +78,27 @@ def undone(
     otherwise: Plan,
     given: Mapping[Var, Var],
     first: Mapping[Var, Const],
+    free: Sequence[Var],
 ) -> Undone | None:
     """None where it does not take much less memory than keeping what the plan `otherwise` says.
 
     `given`: for arrays that inner loops start from, what their backward loops leave. `first`: what stores overwrite
-    that are the first ones at their places.
+    that are the first ones at their places. `free`: what costs nothing.
     """
     chains = chains_of(s, forward, given, first)
     while True:
-        planned = _plan(s, forward, back, chains)
+        planned = _plan(s, forward, back, chains, free)
         used = [c for c in chains if planned.needs(c)]
         if len(used) == len(chains):
             break
         chains = used
+    stored = stored_values(chains)
+    planned = _plan(s, forward, back, chains, (*free, *stored))
     saved = (*planned.saved, *(v for c in chains for v in c.olds))
     whole = any(v in otherwise.saved for c in chains for v in c.versions)
     if not chains or (WORTH_A_WHOLE if whole else WORTH_PARTS) * total(saved) > total(otherwise.saved):
         return None
-    body = _Schedule(planned.recomputed, chains).body(back)
+    body = _Schedule(planned.recomputed, chains, stored).body(back)
     if body is None:
         return None
     return Undone(_reading_olds(forward, chains), saved, body, tuple(c.slot for c in chains))
@@ -167,13 +170,35 @@ class _Planned:
         return any(v in self.read for v in c.versions)
 
 
-def _plan(s: For, forward: Sequence[Statement], back: Block, chains: Sequence[Chain]) -> _Planned:
-    """What is kept beside what the stores overwrite, where the versions of the arrays are to be had for nothing."""
+def stored_values(chains: Sequence[Chain]) -> dict[Var, Var]:
+    """For values that a trip stores, the version of the array in which each stands."""
+    found: dict[Var, Var] = {}
+    for c in chains:
+        for link, after in zip(c.links, c.versions, strict=False):
+            value = link.put.args[1] if link.put is not None and link.put.op is ops.PUT else None
+            if not isinstance(value, Var) or link.old is None or value.aval != link.old.targets[0].aval:
+                continue
+            assert link.put is not None and isinstance(link.put.attrs, IndexAttrs)
+            if not link.put.attrs.gathers:
+                found.setdefault(value, after)
+    return found
+
+
+def _plan(
+    s: For,
+    forward: Sequence[Statement],
+    back: Block,
+    chains: Sequence[Chain],
+    free: Sequence[Var],
+) -> _Planned:
+    """What is kept beside what the stores overwrite, where the versions of the arrays are to be had for nothing, as
+    what is `free` is: values, too, that stand in the arrays.
+    """
     versions = [v for c in chains for v in c.versions]
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
     places = {a for c in chains for link in c.links if link.put for a in link.put.args[2:] if isinstance(a, Var)}
     needed = {*needed_of(back, defined), *(places & set(defined))}
-    p = plan(needed - set(versions), s.body.params, forward, (s.body.params[0], *versions))
+    p = plan(needed - set(versions), s.body.params, forward, (*free, *versions))
     read = {a for r in p.recomputed for a in r.args if isinstance(a, Var)}.union(needed_of(back, versions))
     return _Planned(p.saved, p.recomputed, frozenset(read))
 
@@ -196,8 +221,10 @@ def _reading_olds(forward: Sequence[Statement], chains: Sequence[Chain]) -> tupl
 class _Schedule:
     """Writes the backward body anew: stores are undone, and values computed again, when something first needs it."""
 
-    def __init__(self, recomputed: Sequence[Apply], chains: Sequence[Chain]) -> None:
+    def __init__(self, recomputed: Sequence[Apply], chains: Sequence[Chain], stored: Mapping[Var, Var]) -> None:
         self.chains = chains
+        self.stored = stored
+        self.values = {after: v for v, after in stored.items()}
         self.again = {t: s for s in recomputed for t in s.targets}
         self.undoes = {link.before: (c, i) for c in chains for i, link in enumerate(c.links)}
         self.states = tuple(Var(c.last.hint, c.last.aval) for c in chains)
@@ -233,8 +260,32 @@ class _Schedule:
             return
         if v in self.undoes:
             self.undo(v)
+        elif v in self.stored:
+            self.require(self.stored[v])
+            self.read(v)
         elif v in self.again:
             self.emit(self.again[v])
+
+    def read(self, v: Var) -> None:
+        """A value that a store has left in the array, before that is undone."""
+        chain, i = self.undoes[self.before(v)]
+        link = chain.links[i]
+        assert link.old is not None and link.put is not None
+        self.require_places(link)
+        target = Var(v.hint, v.aval)
+        args = (self.mapping[self.stored[v]], *(substitute(a, self.mapping) for a in link.old.args[1:]))
+        self.out.append(Apply((target,), ops.INDEX, args, link.old.attrs, link.put.span))
+        self.mapping[v] = target
+
+    def before(self, v: Var) -> Var:
+        after = self.stored[v]
+        return next(c.links[c.versions.index(after)].before for c in self.chains if after in c.versions)
+
+    def require_places(self, link: Link) -> None:
+        assert link.put is not None
+        for a in link.put.args[2:]:
+            if isinstance(a, Var):
+                self.require(a)
 
     def undo(self, v: Var) -> None:
         chain, i = self.undoes[v]
@@ -245,9 +296,9 @@ class _Schedule:
             self.mapping[v] = self.mapping.get(link.given, v) if link.given is not None else v
             return
         place = link.put.args[2:]
-        for a in place:
-            if isinstance(a, Var):
-                self.require(a)
+        self.require_places(link)
+        if (value := self.values.get(after)) is not None and value not in self.mapping:
+            self.read(value)
         target = Var(v.hint, v.aval)
         where = (substitute(a, self.mapping) for a in place)
         args = (self.mapping[after], link.known or link.old.targets[0], *where)

@@ -64,5 +64,10 @@ def _bisected(a: Any, is_before: Any, lo: int, hi: int | None, key: Any) -> Any:
     return lo
 
 
+def keys_of(items: Any, key: Any) -> list[Any]:
+    """By what `items` are ordered."""
+    return [key(x) for x in items]
+
+
 PYTHON = {bisect.bisect_right: bisect_right, bisect.bisect_left: bisect_left}
 NUMPY_NAMES = {"sort_complex": "sort_complex", "lexsort": "lexsort"}

@@ -16,7 +16,8 @@ from .padding import pad
 from .scipy_images import median_filter
 from .scipy_signal import correlate, correlate1d, fftconvolve, lfilter
 from .scipy_spectral import sosfilt
-from .support import known, lowpass_weights, one_axis, only_plain, product, savgol_edges, savgol_weights
+from .scipy_support import lowpass_weights, savgol_edges, savgol_weights
+from .support import known, one_axis, only_plain, product
 
 # ---- forwards and backwards ----------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..ops.selection import stop_gradient
 from .scipy_linalg import expm, finite_operands, solve_triangular, toeplitz
-from .support import band_offsets, known, only_plain
+from .scipy_support import band_offsets
+from .support import known, only_plain
 
 
 def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .scipy_support import legendre_nodes
 from .statistics import trapezoid
-from .support import known, legendre_nodes, one_axis, only_plain
+from .support import known, one_axis, only_plain
 
 # ---- scipy.integrate -----------------------------------------------------------------------------
 

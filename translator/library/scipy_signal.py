@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .padding import pad
-from .support import centred, fast_length, gaussian_weights, known, one_axis, only_plain, product, swapped
+from .scipy_support import centred, fast_length, gaussian_weights, swapped
+from .support import known, one_axis, only_plain, product
 
 MOST_TAPS = 64
 

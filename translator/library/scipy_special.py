@@ -15,7 +15,7 @@ from ..ops import foreign
 from .bessel import iv, kv
 from .bessel import jv as _jv
 from .bessel import yv as _yv
-from .distributions import student_cdf
+from .distributions_common import student_cdf
 from .incomplete import betainc, betaincc, gammainc, gammaincc
 from .integrals import ellipkm1
 from .support import is_whole, known, only_plain

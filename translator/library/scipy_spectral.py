@@ -11,7 +11,8 @@ import numpy as np
 
 from .scipy_signal import detrend as without_trend
 from .scipy_signal import fftconvolve, lfilter
-from .support import known, one_axis, only_plain, spectral_window
+from .scipy_support import spectral_window
+from .support import known, one_axis, only_plain
 
 
 def hilbert(x: Any, N: Any = None, axis: Any = -1) -> Any:

@@ -251,7 +251,7 @@ def conv_general_dilated(
     for axis in range(rank):
         x = _dilated(x, 0, axis + 1, lhs_dilation[axis] if lhs_dilation else 1)
     dilation = tuple(rhs_dilation) if rhs_dilation else (1,) * rank
-    pairs = _padding(padding, x.shape[1:-1], w.shape[:-2], window_strides, dilation)
+    pairs = pads_of(padding, x.shape[1:-1], w.shape[:-2], window_strides, dilation)
     for axis in range(rank):
         x = _extended(x, 0, axis + 1, *pairs[axis])
     _check_groups(x.shape, w.shape, feature_group_count, batch_group_count)
@@ -358,9 +358,10 @@ def _layouts(dimension_numbers: Any, rank: int) -> tuple[str, str, str]:
     return left, right, result
 
 
-def _padding(
+def pads_of(
     padding: str | Pairs, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> Pairs:
+    """The zeros in front of and behind each axis that a name of JAX's stands for. ValueError for another name."""
     if not isinstance(padding, str):
         return [(a, b) for a, b in padding]
     if padding == "VALID":
@@ -565,7 +566,7 @@ def reduce_window(
     def extended(x: Any, start: Any) -> Any:
         for axis in range(ndim):
             x = _dilated(x, start, axis, base[axis])
-        pairs = _padding(padding, x.shape, window_dimensions, strides, dilation)
+        pairs = pads_of(padding, x.shape, window_dimensions, strides, dilation)
         for axis in range(ndim):
             x = _extended(x, start, axis, *pairs[axis])
         return x

@@ -78,6 +78,8 @@ def put(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
     if _is_whole(x.aval.shape, attrs) and value.aval.ndim <= x.aval.ndim:
         return broadcast_to(b, astype(b, value, x.aval.dtype), x.aval.shape)
+    if _is_turned(x.aval.shape, attrs) and value.aval.ndim <= x.aval.ndim:
+        return index(b, broadcast_to(b, astype(b, value, x.aval.dtype), x.aval.shape), attrs.dims)
     increment = _increment(b, x, value, dims, dyn)
     if increment is not None:
         return emit(b, ops.PUT_ADD, x, increment, *used, attrs=attrs)
@@ -195,6 +197,12 @@ def _inside(i: int | None, n: int) -> int:
     if not -n <= i < n:
         raise OutOfBoundsError(f"index {i} is out of bounds for axis of size {n}")
     return i % n
+
+
+def _is_turned(shape: Shape, attrs: IndexAttrs) -> bool:
+    """Whether an index takes every element, in the opposite order along some axes: it is its own inverse."""
+    ways = ((Run(0, n), Run(n - 1, n, -1)) for n in shape)
+    return bool(shape) and all(d in way for d, way in zip(attrs.dims, ways, strict=True))
 
 
 def _is_whole(shape: Shape, attrs: IndexAttrs) -> bool:

@@ -213,11 +213,13 @@ class CollectiveAttrs:
 @dataclass(frozen=True, slots=True)
 class RuledAttrs:
     """How many of the arguments are the values handed on, and where their derivative comes from: a `derive.ruled.Rule`,
-    compared by identity. Without one they are what they are, derivative and all.
+    compared by identity. Without one they are what they are, derivative and all. `batch` makes, for what is batched,
+    the values of a batch: (builder, the inputs, which of them have a batch axis in front, size) -> values that have it.
     """
 
     count: int
     rule: Any = None
+    batch: Any = None
 
 
 @dataclass(frozen=True, slots=True)

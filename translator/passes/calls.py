@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ..ir import Apply, Atom, Aval, Const, Var
-from ..ops.core import NO_ATTRS, Attrs, Elementwise, Op
+from ..ops.core import NO_ATTRS, Attrs, Op
 from ..records import dataclass
 
 
@@ -25,13 +25,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """An elementwise operation whose operands are still to be computed, all or some."""
+    """An operation whose operands are still to be computed, all or some."""
 
-    op: Elementwise
+    op: Op
     args: tuple[Atom | Call | Nested, ...]
+    attrs: Attrs = NO_ATTRS
 
     def aval(self) -> Aval:
-        (aval,) = self.op.infer([aval_of(a) for a in self.args], NO_ATTRS)
+        (aval,) = self.op.infer([aval_of(a) for a in self.args], self.attrs)
         return aval
 
 

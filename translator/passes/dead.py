@@ -11,11 +11,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
-from ..ir import Apply, Atom, Block, For, Function, Fused, If, Invoke, Raise, Statement, Var, While, may_raise
+from ..ir import (
+    Apply,
+    Atom,
+    Block,
+    For,
+    Function,
+    Fused,
+    If,
+    Invoke,
+    Raise,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    may_raise,
+    with_statements,
+)
 
 T = TypeVar("T")
 
@@ -107,13 +124,7 @@ def _kept_block(block: Block, live: set[Var]) -> Block:
         kept = _kept(s, live)
         if kept is not None:
             statements.append(kept)
-    if len(statements) == len(block.statements) and all(map(_is, statements, block.statements)):
-        return block
-    return Block(block.params, tuple(statements), block.results)
-
-
-def _is(a: Statement, b: Statement) -> bool:
-    return a is b
+    return with_statements(block, statements)
 
 
 def _kept(s: Statement, live: set[Var]) -> Statement | None:
@@ -157,18 +168,8 @@ def _kept(s: Statement, live: set[Var]) -> Statement | None:
             assert_never(s)
     if not slots and not may_raise(new):
         return None
-    return s if len(new.targets) == len(s.targets) and _same_blocks(s, new) else new
-
-
-def _same_blocks(s: Statement, new: Statement) -> bool:
-    match s, new:
-        case If(), If():
-            return s.then is new.then and s.orelse is new.orelse
-        case For() | Fused() | Raise(), For() | Fused() | Raise():
-            return s.body is new.body
-        case While(), While():
-            return s.body is new.body and s.condition is new.condition
-    return False
+    same = len(new.targets) == len(s.targets) and all(map(operator.is_, blocks_of(new), blocks_of(s)))
+    return s if same else new
 
 
 def _pick(items: tuple[T, ...], slots: Sequence[int]) -> tuple[T, ...]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -20,27 +19,11 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, DTypeError
 from ..ir import Apply, Atom, Aval, Const, DType, Var, const
-from ..ops.core import (
-    NO_ATTRS,
-    At,
-    AxesAttrs,
-    Cast,
-    CastAttrs,
-    CreateAttrs,
-    Dim,
-    Dyn,
-    Elementwise,
-    Gather,
-    Index,
-    IndexAttrs,
-    Op,
-    Reduce,
-    ReduceAttrs,
-    Reshape,
-    Run,
-)
+from ..ops.core import NO_ATTRS, AxesAttrs, Cast, CreateAttrs, Elementwise, Index, Op, Put, Reshape
+from . import regions
 from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
 from .decided import literals, settled, where_true
+from .numbers import is_exact, is_normal, is_power_of_two, number_of, python_number, shortest, strong, uniform
 
 
 def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
@@ -61,69 +44,15 @@ def _rules(call: Call, definitions: Definitions) -> Found:
         case Elementwise():
             return _Elementwise(call.op, call.args, definitions).rewritten()
         case Cast():
-            return _cast(call, definitions)
+            return regions.cast(call, definitions)
         case Index():
-            return _index(call, definitions)
+            return regions.index(call, definitions)
         case Reshape():
-            return _reshape(call, definitions)
+            return regions.reshape(call, definitions)
+        case Put():
+            return regions.put(call, definitions)
         case _:
             return None
-
-
-# ---- scalars -------------------------------------------------------------------------------------
-
-
-def _uniform(atom: Atom, definitions: Definitions) -> Const | None:
-    """The one value that all elements have: of a constant of one element, or of `np.full` of one."""
-    if isinstance(atom, Const):
-        if atom.aval.shape == ():
-            return atom
-        return const(atom.value.reshape(())[()]) if atom.aval.size == 1 else None
-    made = made_by(atom, ops.FULL, definitions)
-    if made is None or not isinstance(made.args[0], Const):
-        return None
-    return const(np.asarray(made.args[0].value).astype(atom.aval.dtype)[()])
-
-
-def _python_number(c: Const, loop: DType) -> Const | None:
-    """The constant as a Python number, which prints better; None where that has another value or no such type.
-
-    In a loop of its own dtype the shortest decimal will do: `0.1` for `np.float32(0.1)`.
-    """
-    dtype = c.aval.dtype
-    if c.aval.weak or dtype.kind not in "iufc" or dtype.char in "gG":
-        return None
-    return const(shortest(c.value) if loop == dtype and dtype.kind == "f" else c.value.item())
-
-
-def shortest(x: Any) -> float:
-    """The Python float of fewest digits that rounds to the NumPy float `x`, whatever `np.set_printoptions` says."""
-    return float(np.format_float_scientific(x)) if np.isfinite(x) else float(x)
-
-
-def _number(atom: Atom) -> float | None:
-    if isinstance(atom, Const) and atom.aval.shape == () and atom.aval.dtype.kind in "iuf":
-        return float(atom.value)
-    return None
-
-
-def _is_power_of_two(x: float) -> bool:
-    return math.isfinite(x) and math.frexp(abs(x))[0] == 0.5
-
-
-def _is_normal(x: float, dtype: DType) -> bool:
-    info = np.finfo(dtype)
-    return float(info.tiny) <= abs(x) <= float(info.max)
-
-
-def _is_exact(source: DType, target: DType) -> bool:
-    """Whether every value of `source` survives a cast to `target` and back."""
-    if source == target or not np.can_cast(source, target, "safe"):
-        return source == target
-    if source.kind in "iu" and target.kind in "fc":
-        part = np.zeros((), target).real.dtype
-        return source.itemsize * 8 <= np.finfo(part).nmant + 1
-    return True
 
 
 # ---- elementwise ---------------------------------------------------------------------------------
@@ -157,9 +86,9 @@ class _Elementwise:
         return None
 
     def simpler(self, a: Atom, loop: DType) -> Iterator[Atom]:
-        value = _uniform(a, self.definitions)
+        value = uniform(a, self.definitions)
         if value is not None:
-            weak = _python_number(value, loop)
+            weak = python_number(value, loop)
             if weak is not None:
                 yield weak
             if value is not a:
@@ -178,7 +107,7 @@ class _Elementwise:
             made.op in (ops.ASTYPE, ops.FULL)
             and inner is not None
             and (not inner.aval.weak or self.is_idle_cast(made))
-            and (a.aval.dtype == loop or _is_exact(inner.aval.dtype, a.aval.dtype))
+            and (a.aval.dtype == loop or is_exact(inner.aval.dtype, a.aval.dtype))
             and not self.is_unit(inner)
         ):
             yield inner
@@ -207,7 +136,7 @@ class _Elementwise:
         (aval,) = self.op.infer([a.aval for a in self.args], NO_ATTRS)
         if aval.shape == () and not all(isinstance(a, Const) for a in self.args):
             return None
-        values = [_uniform(a, self.definitions) for a in self.args]
+        values = [uniform(a, self.definitions) for a in self.args]
         if any(v is None for v in values):
             return None
         folded = make.emit(Builder(), self.op, *(v for v in values if v is not None))
@@ -215,7 +144,7 @@ class _Elementwise:
             return None
         if aval.shape == ():
             return folded
-        return Call(ops.FULL, (_strong(folded, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
+        return Call(ops.FULL, (strong(folded, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
 
     # algebra
 
@@ -225,13 +154,13 @@ class _Elementwise:
 
     def negative(self) -> Found:
         (x,) = self.args
-        product = self.made(x, ops.MULTIPLY) or self.made(x, ops.DIVIDE)
+        product = self.made(x, ops.MULTIPLY) or self.made(x, ops.DIVIDE) if self.uses(x) <= 1 else None
         if product is not None and x.aval.dtype.kind == "f" and isinstance(product.args[1], Const):
             return self.negated_factor(product.op, product.args[0], product.args[1], product)
         return self.opposite(x)
 
     def negated_factor(self, op: Op, x: Atom, c: Const, like: Apply | Call) -> Call | None:
-        number = _number(c)
+        number = number_of(c)
         if number is None or number != number:
             return None
         return self.scaled(op, x, -number, like)
@@ -244,14 +173,27 @@ class _Elementwise:
         if x is y and (twice := self.regrouped(x, 2.0)) is not None:
             return twice
         if x.aval.dtype.kind in "iu" and y.aval.dtype.kind in "iu":
-            return x if _number(y) == 0 else y if _number(x) == 0 else None
+            return x if number_of(y) == 0 else y if number_of(x) == 0 else self.shifted(y, 1)
         return None
+
+    def shifted(self, by: Atom, sign: int) -> Found:
+        """`k - 1` for `k + -1`, `k` for `(k + 1) - 1`: Python's ints, which are exact."""
+        x = self.args[0]
+        if not isinstance(by, Const) or not (by.aval == x.aval == Aval((), np.dtype(np.int64), weak=True)):
+            return None
+        total = sign * int(by.value)
+        inner = self.made(x, ops.ADD) or self.made(x, ops.SUBTRACT)
+        if inner is not None and inner.args[0].aval == x.aval and isinstance(c := inner.args[1], Const) and c.aval.weak:
+            x, total = inner.args[0], total + (int(c.value) if inner.op is ops.ADD else -int(c.value))
+        elif sign * total > 0:
+            return None
+        return x if not total else Call(ops.ADD if total > 0 else ops.SUBTRACT, (x, const(abs(total))))
 
     def subtract(self) -> Found:
         x, y = self.args
         if (opposite := self.opposite(y)) is not None:
             return self.with_opposite(ops.ADD, x, opposite)
-        return x if _is_positive_zero(y) else None
+        return x if _is_positive_zero(y) else self.shifted(y, -1)
 
     def with_opposite(self, op: Elementwise, a: Atom, opposite: Atom | Call | Nested) -> Found:
         return Nested(op, (a, opposite)) if self.keeps_loop(a, opposite) else None
@@ -271,7 +213,7 @@ class _Elementwise:
             return None
         x, y = product.args
         if isinstance(y, Const):
-            number = _number(y)
+            number = number_of(y)
             if number is not None and number < 0.0:
                 return self.negated_factor(product.op, x, y, product)
         for i, factor in enumerate((x, y)):
@@ -292,7 +234,7 @@ class _Elementwise:
     def multiply(self) -> Found:
         x, y = self.args
         for a, b in ((x, y), (y, x)):
-            number = _number(b)
+            number = number_of(b)
             if number is None:
                 continue
             if number == 1 and a.aval.dtype.kind in "iuf":
@@ -309,18 +251,18 @@ class _Elementwise:
 
     def divide(self) -> Found:
         x, y = self.args
-        number = _number(y)
+        number = number_of(y)
         if number is None or x.aval.dtype.kind != "f":
             return None
         if abs(number) == 1:
             return x if number == 1 else Call(ops.NEGATIVE, (x,))
         if (inner := self.made(x, ops.NEGATIVE)) is not None and isinstance(y, Const):
             return self.negated_factor(ops.DIVIDE, inner.args[0], y, Call(self.op, self.args))
-        return self.regrouped(x, 1.0 / number) if _is_power_of_two(number) else None
+        return self.regrouped(x, 1.0 / number) if is_power_of_two(number) else None
 
     def power(self) -> Found:
         x, y = self.args
-        return x if _number(y) == 1 and x.aval.dtype.kind in "iuf" else None
+        return x if number_of(y) == 1 and x.aval.dtype.kind in "iuf" else None
 
     def regrouped(self, a: Atom, factor: float) -> Call | None:
         """`(x * c) * factor` as `x * (c * factor)`, `(x / c) * factor` as `x / (c / factor)`, where that is exact."""
@@ -328,17 +270,17 @@ class _Elementwise:
         if made is None or a.aval.dtype.char not in "efd":
             return None
         x, y = made.args
-        if made.op is ops.MULTIPLY and _number(y) is None:
+        if made.op is ops.MULTIPLY and number_of(y) is None:
             x, y = y, x
-        number = _number(y)
+        number = number_of(y)
         if number is None or isinstance(x, Const):
             return None
         rounded, by = (float(a.aval.dtype.type(n)) for n in (number, factor))
-        if not (_is_normal(rounded, a.aval.dtype) and _is_normal(by, a.aval.dtype)):
+        if not (is_normal(rounded, a.aval.dtype) and is_normal(by, a.aval.dtype)):
             return None
-        if made.op is ops.MULTIPLY and (_is_power_of_two(rounded) or _is_power_of_two(by)):
+        if made.op is ops.MULTIPLY and (is_power_of_two(rounded) or is_power_of_two(by)):
             return self.scaled(ops.MULTIPLY, x, rounded * by, made)
-        if made.op is ops.DIVIDE and _is_power_of_two(by):
+        if made.op is ops.DIVIDE and is_power_of_two(by):
             return self.scaled(ops.DIVIDE, x, rounded / by, made)
         return None
 
@@ -347,7 +289,7 @@ class _Elementwise:
         assert isinstance(op, Elementwise) and isinstance(like.op, Elementwise)
         loop = like.op.loop_dtypes([a.aval for a in like.args])
         dtype = loop[1]
-        if not _is_normal(factor, dtype):
+        if not is_normal(factor, dtype):
             return None
         for c in (const(shortest(dtype.type(factor))), const(dtype.type(factor))):
             call = Call(op, (x, c))
@@ -363,7 +305,7 @@ class _Elementwise:
         condition, x, y = self.args
         if x is y:
             return x
-        known = _uniform(condition, self.definitions)
+        known = uniform(condition, self.definitions)
         if known is not None:
             return x if known.value else y
         negated = self.made(condition, ops.LOGICAL_NOT)
@@ -407,7 +349,7 @@ class _Elementwise:
         if x is y:
             return x
         for a, b in ((x, y), (y, x)):
-            known = _uniform(b, self.definitions)
+            known = uniform(b, self.definitions)
             if known is not None and known.aval.dtype.kind == "b":
                 return a if bool(known.value) is neutral else known
         for a, b in ((x, y), (y, x)):  # `(p | q) | q`, `(~p & q) | p`
@@ -421,7 +363,7 @@ class _Elementwise:
     def of_places(self) -> Found:
         """`np.arange(n)` compared with a number that lies beside all of it."""
         places, other = self.args if self.made(self.args[0], ops.IOTA) else reversed(self.args)
-        number = _number(other)
+        number = number_of(other)
         if number is None or self.made(places, ops.IOTA) is None or not places.aval.shape[0]:
             return None
         if places.aval.dtype.kind not in "iu":
@@ -466,123 +408,5 @@ _ALGEBRA: dict[str, Callable[[_Elementwise], Found]] = {
 
 
 def _is_positive_zero(atom: Atom) -> bool:
-    number = _number(atom)
+    number = number_of(atom)
     return number == 0 and math.copysign(1.0, number) > 0
-
-
-def _strong(c: Const, dtype: DType) -> Const:
-    return const(np.asarray(c.value).astype(dtype)[()])
-
-
-# ---- casts, shapes, indexing ---------------------------------------------------------------------
-
-
-def _cast(call: Call, definitions: Definitions) -> Found:
-    assert isinstance(call.attrs, CastAttrs)
-    (x,) = call.args
-    full = made_by(x, ops.FULL, definitions)
-    if full is not None and isinstance(full.args[0], Const):
-        value = _uniform(x, definitions)
-        folded = None if value is None else make.astype(Builder(), value, call.attrs.dtype)
-        if isinstance(folded, Const):
-            return Call(ops.FULL, (folded,), CreateAttrs(x.aval.shape, call.attrs.dtype))
-    inner = made_by(x, ops.ASTYPE, definitions)
-    if inner is None or not _is_exact(inner.args[0].aval.dtype, x.aval.dtype):
-        return None
-    original = inner.args[0]
-    if original.aval.dtype == call.attrs.dtype and not original.aval.weak and not call.attrs.weak:
-        return original
-    return Call(ops.ASTYPE, (original,), call.attrs)
-
-
-def _reshape(call: Call, definitions: Definitions) -> Found:
-    """Any change of the axes of `np.full`, and a broadcast scalar constant, are `np.full` themselves."""
-    value = _uniform(call.args[0], definitions)
-    if value is None:
-        if call.op not in (ops.EXPAND_DIMS, ops.SQUEEZE) or not isinstance(call.attrs, AxesAttrs):
-            return None
-        return _reduced(call.args[0], call.attrs.axes, call.op is ops.EXPAND_DIMS, definitions)
-    aval = call.aval()
-    if not aval.shape:
-        return _strong(value, aval.dtype)
-    return Call(ops.FULL, (_strong(value, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
-
-
-def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
-    """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
-    with something done to it between.
-    """
-    made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
-    if made is None:
-        return None
-    if isinstance(made.op, Reduce) and isinstance(made.attrs, ReduceAttrs):
-        wanted = made.attrs.axes == axes and made.attrs.keepdims is not keepdims
-        return Call(made.op, made.args, ReduceAttrs(axes, keepdims)) if wanted else None
-    if not isinstance(made.op, Elementwise):
-        return None
-    arrays = [a for a in made.args if not (isinstance(a, Const) and a.aval.shape == ())]
-    inner = _reduced(arrays[0], axes, keepdims, definitions) if len(arrays) == 1 else None
-    if inner is None:
-        return None
-    return Nested(made.op, tuple(inner if a is arrays[0] else a for a in made.args))
-
-
-def _index(call: Call, definitions: Definitions) -> Found:
-    """Reading what was just stored at the same place, and reading from `np.full`."""
-    assert isinstance(call.attrs, IndexAttrs)
-    x, *dynamic = call.args
-    if not dynamic and isinstance(x, Var):
-        value = _uniform(x, definitions)
-        if value is not None:
-            return _reshape(Call(ops.INDEX, call.args, call.attrs), definitions)
-    part = made_by(x, ops.INDEX, definitions)
-    if part is not None and isinstance(part.attrs, IndexAttrs) and len(part.args) == 1 and not dynamic:
-        return Call(ops.INDEX, part.args, IndexAttrs(_composed(part.attrs.dims, call.attrs.dims)))
-    stored = made_by(x, ops.PUT, definitions)
-    if stored is None or call.attrs.gathers:
-        return None
-    assert isinstance(stored.attrs, IndexAttrs)
-    same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
-    if not same:
-        return None
-    new = stored.args[1]
-    return _strong(new, stored.targets[0].aval.dtype) if isinstance(new, Const) and new.aval.weak else new
-
-
-def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The index x[outer][inner], both known: a slice of a slice is a slice."""
-    rest = iter(inner)
-    dims: list[Dim] = []
-    for d in outer:
-        if not isinstance(d, Run):
-            dims.append(d)
-            continue
-        match next(rest):
-            case At(index=int(i)):
-                dims.append(At(int(d.start) + i * d.step))  # type: ignore[arg-type]
-            case Run(start=int(start), size=size, step=step):
-                first = int(d.start) + start * d.step  # type: ignore[arg-type]
-                dims.append(Run(first, size, d.step * step if size > 1 else 1) if size else Run(0, 0))
-            case other:
-                raise AssertionError(f"{other} is not known")
-    return tuple(dims)
-
-
-def _place(attrs: IndexAttrs, args: tuple[Atom, ...]) -> tuple[object, ...]:
-    """The index with atoms in place of positions, comparable between operations."""
-
-    def known(i: int | Dyn) -> object:
-        return args[i.arg] if isinstance(i, Dyn) else i
-
-    place: list[object] = []
-    for d in attrs.dims:
-        match d:
-            case At(index=i):
-                place.append(("at", known(i)))
-            case Run(start=start, size=size, step=step):
-                place.append(("run", known(start), size, step))
-            case Gather(arg=a):
-                place.append(("gather", args[a]))
-    return tuple(place)
-
-

@@ -47,7 +47,7 @@ from ..ir import (
     may_raise,
     uses_of,
 )
-from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Reshape, is_store
+from ..ops.core import Cast, Contract, Create, Elementwise, IndexAttrs, Linalg, Op, Reshape, is_store
 from ..records import dataclass
 from ..remake import remake
 from ..thrown import settled
@@ -235,7 +235,7 @@ class _Walk:
 
     def flat(self, nested: Nested, s: Apply) -> Call:
         """The outer call, after statements for those within."""
-        return Call(nested.op, tuple(self.computed(a, s) for a in nested.args))
+        return Call(nested.op, tuple(self.computed(a, s) for a in nested.args), nested.attrs)
 
     def computed(self, a: Atom | Call | Nested, s: Apply) -> Atom:
         if isinstance(a, Nested):
@@ -312,16 +312,18 @@ class _Walk:
         index, *carried = s.body.params
         self.forget(carried)
         slots = self.varying(carried, s.body.results, inits, range(len(carried)))
+        same: dict[int, int] = {}
         while True:
             self.open((index, *carried), loop=True, certain=certain)
             self.statements(s.body.statements)
             results = self.atoms(s.body.results)
             statements = self.close()
             fewer = self.varying(carried, results, inits, slots)
+            fewer = self.single(fewer, carried, results, inits, same)
             if len(fewer) == len(slots):
                 break
             slots = fewer
-        self.settle(s.targets, inits, slots)
+        self.settle(s.targets, inits, slots, same)
         body = Block((index, *_pick(carried, slots)), tuple(statements), _pick(results, slots))
         self.append(For(_pick(s.targets, slots), turns, _pick(inits, slots), body, s.parallel, s.span))
 
@@ -337,6 +339,7 @@ class _Walk:
         carried = s.body.params
         self.forget((*carried, *s.condition.params))
         slots = self.varying(carried, s.body.results, inits, range(len(carried)), s.condition.params)
+        same: dict[int, int] = {}
         while True:
             self.open(s.condition.params, loop=True)
             self.statements(s.condition.statements)
@@ -347,12 +350,13 @@ class _Walk:
             results = self.atoms(s.body.results)
             statements = self.close()
             fewer = self.varying(carried, results, inits, slots, s.condition.params)
+            fewer = self.single(fewer, carried, results, inits, same, s.condition.params)
             if len(fewer) == len(slots):
                 break
             slots = fewer
         if isinstance(stop[0], Const) and not stop[0].value:
             slots = []
-        self.settle(s.targets, inits, slots)
+        self.settle(s.targets, inits, slots, same)
         if isinstance(stop[0], Const) and not stop[0].value:
             self.asked_once(s, inits)
             return
@@ -391,15 +395,53 @@ class _Walk:
                 kept.append(i)
         return kept
 
-    def settle(self, targets: Sequence[Var], inits: Sequence[Atom], slots: Sequence[int]) -> None:
+    def single(
+        self,
+        slots: Sequence[int],
+        carried: Sequence[Var],
+        results: Sequence[Atom],
+        inits: Sequence[Atom],
+        same: dict[int, int],
+        twins: Sequence[Var] = (),
+    ) -> list[int]:
+        """The slots without those that always hold what an earlier one does, a second tape of one value: these are
+        entered in `same`.
+        """
+        kept: dict[object, int] = {}
+        for i in slots:
+            first = kept.setdefault(self.course(carried[i], results[i], inits[i]) or i, i)
+            if first != i:
+                same[i] = first
+        for i, first in same.items():
+            self.replace(carried[i], self.atom(carried[first]))
+            if twins:
+                self.replace(twins[i], self.atom(twins[first]))
+        return list(kept.values())
+
+    def course(self, param: Var, result: Atom, init: Atom) -> tuple[object, ...] | None:
+        """What a carried value starts from and what one statement makes of it in a turn; None where that is more."""
+        made = self.definitions.get(result) if isinstance(result, Var) else None
+        if made is None or made.args[0] is not param or any(a is param for a in made.args[1:]):
+            return None
+        start: object = _atom_key(init)
+        begun = self.definitions.get(init) if isinstance(init, Var) else None
+        if begun is not None and begun.op is ops.EMPTY:
+            start = (ops.EMPTY, begun.attrs)
+        return (start, param.aval, made.op, made.attrs, *map(_atom_key, made.args[1:]))
+
+    def settle(
+        self, targets: Sequence[Var], inits: Sequence[Atom], slots: Sequence[int], same: Mapping[int, int]
+    ) -> None:
         for i, (t, init) in enumerate(zip(targets, inits, strict=True)):
             if i not in slots:
-                self.replace(t, init)
+                self.replace(t, self.atom(targets[same[i]]) if i in same else init)
 
     # common subexpressions and invariants
 
     def key(self, call: Call) -> tuple[object, ...]:
         keys = [_atom_key(a) for a in call.args]
+        if isinstance(call.op, Elementwise) and any(isinstance(a, Const) for a in call.args):
+            keys = _number_keys(call.op, call.args, keys)
         if call.op.name in _COMMUTATIVE:
             keys.sort(key=hash)
         return (call.op, tuple(keys), call.attrs)
@@ -445,6 +487,16 @@ def _atom_key(a: Atom) -> object:
     if isinstance(a, Var):
         return a
     return a.key if a.aval.size <= make.FOLD_LIMIT else id(a.value)
+
+
+def _number_keys(op: Elementwise, args: Sequence[Atom], keys: list[object]) -> list[object]:
+    """`x / 2` and `x / 2.0` are one: Python's numbers count as what they become in the loop of floats."""
+    loop, _ = op.loop_dtypes([a.aval for a in args])
+    number = [isinstance(a, Const) and a.aval.weak and type(a.value) in (int, float) for a in args]
+    if all(a.aval.weak for a in args) or any(d.kind != "f" for d in loop):
+        return keys
+    pairs = zip(args, keys, number, loop, strict=True)
+    return [const(d.type(a.value)).key if n and isinstance(a, Const) else k for a, k, n, d in pairs]
 
 
 def _is_element(s: Apply) -> bool:

@@ -46,7 +46,6 @@ from ..ir import (
     Block,
     For,
     Function,
-    If,
     Range,
     Statement,
     Var,
@@ -54,6 +53,8 @@ from ..ir import (
     const,
     free_variables,
     walk,
+    with_blocks,
+    with_statements,
 )
 from ..ops.core import NO_ATTRS, TAPE_AVAL, ItemAttrs
 from ..records import dataclass
@@ -71,28 +72,16 @@ def tapes(function: Function) -> Function:
 
 
 def _without_lists(block: Block) -> Block:
-    statements = [_inside(s) for s in block.statements]
+    statements = [with_blocks(s, _without_lists) for s in block.statements]
     makers = [s for s in block.statements if isinstance(s, For | While) and _makes_lists(s)]
     if makers:
         size = min(window_of(s.body) for s in makers)  # one for all loops over the lists that one block makes
         return _Lowering(statements, size).block(block)
-    return replace(block, statements=tuple(statements))
+    return with_statements(block, statements)
 
 
 def _makes_lists(s: For | While) -> bool:
     return any(t.aval == TAPE_AVAL for t in s.targets)
-
-
-def _inside(s: Statement) -> Statement:
-    match s:
-        case If():
-            return replace(s, then=_without_lists(s.then), orelse=_without_lists(s.orelse))
-        case For():
-            return replace(s, body=_without_lists(s.body))
-        case While():
-            return replace(s, condition=_without_lists(s.condition), body=_without_lists(s.body))
-        case _:
-            return s
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from ..derive.differences import Bound, Makers, Term, bounds_of, contradict, offset_of
 from ..derive.linear import index_parts
-from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, uses_of, walk
+from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, uses_of, walk, with_blocks
 from ..ops.core import At, Dim, Dyn, Index, Put, Run
 from ..rewrite import substituted
 from .dead import dead_code, live_variables
@@ -43,10 +43,8 @@ class _Seeker:
 
     def statement(self, s: Statement) -> Statement:
         match s:
-            case If():
-                return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
-            case While():
-                return replace(s, condition=self.block(s.condition), body=self.block(s.body))
+            case If() | While():
+                return with_blocks(s, self.block)
             case For():
                 return self.loop(replace(s, body=self.block(s.body)))
         return s

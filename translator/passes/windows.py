@@ -20,7 +20,23 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Block, Const, For, Function, If, Range, Statement, Var, While, const
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    Const,
+    For,
+    Function,
+    If,
+    Range,
+    Statement,
+    Var,
+    While,
+    const,
+    with_blocks,
+    with_statements,
+)
 from ..ops.core import At, Cast, ContractAttrs, Dyn, Elementwise, Gather, IndexAttrs, ReduceAttrs, Run
 from ..records import dataclass
 from ..remake import remake
@@ -54,20 +70,13 @@ class _Walker:
             self.outer = {**around, **made}
             statements.append(self.inner(s, inside))
         self.outer = around
-        same = len(statements) == len(block.statements)
-        if same and all(a is b for a, b in zip(statements, block.statements, strict=True)):
-            return block
-        return Block(block.params, tuple(statements), block.results)
+        return with_statements(block, statements)
 
     def inner(self, s: Statement, inside: bool) -> Statement:
         match s:
-            case If(then=then, orelse=orelse):
-                first, second = self.block(then, inside), self.block(orelse, inside)
-                return s if first is then and second is orelse else replace(s, then=first, orelse=second)
-            case For(body=body):
-                new = self.block(body, True)
-                return s if new is body else replace(s, body=new)
-            case While(body=body):
+            case If():
+                return with_blocks(s, lambda block: self.block(block, inside))
+            case For(body=body) | While(body=body):
                 new = self.block(body, True)
                 return s if new is body else replace(s, body=new)
         return s

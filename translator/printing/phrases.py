@@ -73,6 +73,7 @@ from .pieces import (
     slice_,
     subscript,
 )
+from .sourcetext import text_of
 from .temporaries import is_affine, is_stack
 
 OPERATORS: dict[str, type[ast.operator]] = {
@@ -314,6 +315,15 @@ class Expressions:
             return call(op.numpy, self._cast(args[0], CastAttrs(args[0].aval.dtype)))
         return call("np.abs" if op is ops.ABSOLUTE else op.numpy, *(self.atom(a) for a in args))
 
+    def change(self, op: Elementwise, target: str, args: Sequence[Atom]) -> str:
+        """`x += v`, or `np.clip(x, a, b, out=x)`: an operation whose result takes the place of its first operand."""
+        if op in OF_TRUTHS and all(a.aval.dtype.kind == "b" for a in args):
+            op = OF_TRUTHS[op]
+        if op.operator in OPERATORS and len(args) == 2:
+            return f"{target} {op.operator}= {text_of(self.atom(args[1]))}"
+        function = "np.abs" if op is ops.ABSOLUTE else op.numpy
+        return text_of(call(function, *map(self.atom, args), out=name(target)))
+
     def _averaged(self, op: Elementwise, args: Sequence[Atom]) -> ast.expr | None:
         """np.mean(x), where an expression is np.sum(x) / n for the number n of summed elements."""
         if op is not ops.DIVIDE or not isinstance(args[0], Var) or not isinstance(args[1], Const):
@@ -335,6 +345,9 @@ class Expressions:
         if attrs.weak and isinstance(x, Const) and dtype.kind == "b":
             return ast.Constant(bool(x.value))
         if attrs.weak:
+            made = self.folded.get(x) if isinstance(x, Var) else None
+            if made is not None and made.op is ops.ABSOLUTE and made.args[0].aval == Aval((), dtype, weak=True):
+                return call("abs", self.atom(made.args[0]))
             return call({"i": "int", "f": "float", "c": "complex", "b": "bool"}[dtype.kind], self.atom(x))
         if x.aval.weak or self.is_python_bool(x):
             return call(dtype_literal(dtype), self.atom(x))

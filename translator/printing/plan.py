@@ -31,7 +31,7 @@ from ..ops.core import Elementwise, is_store
 from ..records import dataclass
 from .lifetimes import Lifetimes
 from .names import Names
-from .ownership import Ownership
+from .ownership import VIEWS, Ownership
 from .temporaries import Folding, find_folds, is_temporary
 
 
@@ -55,7 +55,8 @@ class Plan:
     @staticmethod
     def _once(function: Function, roots: Mapping[Var, frozenset[Var]], moved: Set[Var], kept: Set[Var]) -> Plan:
         folding = find_folds(function.body, roots, moved, kept)
-        found = {id(s) for s in _own(function.body) if isinstance(s, Apply) and _is_update(s, folding)}
+        written = _written_values(function)
+        found = {id(s) for s in _own(function.body) if isinstance(s, Apply) and _is_update(s, folding, written)}
 
         def decide(updates: Set[int], known: Ownership | None = None) -> Plan:
             ownership = Ownership(function, lambda keep: Lifetimes(function.body, folding, keep), updates, known)
@@ -90,14 +91,35 @@ def _of_one_name(body: Block, updates: Set[int], test: Callable[[Var, Var], bool
     }
 
 
-def _is_update(s: Apply, folding: Folding) -> bool:
-    """x + v, x - v, x * v or x / v of the type of x, on a line of its own: what may print as `x += v`."""
+def _is_update(s: Apply, folding: Folding, written: Set[Var]) -> bool:
+    """x + v, x - v, x * v or x / v of the type of x, on a line of its own, what may print as `x += v`; for the `written`
+    ones any function of NumPy with an `out`.
+    """
     x, t = s.args[0] if s.args else None, s.targets[0]
-    if s.op not in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE) or not isinstance(x, Var) or s.args[1] is x:
+    if not isinstance(x, Var) or x in s.args[1:] or t in folding.definitions or x in folding.definitions:
         return False
-    if t in folding.definitions or x in folding.definitions:
+    if s.op in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+        return x.aval == t.aval and x.aval.dtype.kind != "b"
+    return t in written and has_output(s)
+
+
+def has_output(s: Apply) -> bool:
+    """Whether NumPy can write the result of an elementwise operation over its first operand."""
+    if not isinstance(s.op, Elementwise) or s.op.name in VIEWS or not s.op.numpy.startswith("np."):
         return False
-    return x.aval == t.aval and x.aval.dtype.kind != "b"
+    same = s.args[0].aval == s.targets[0].aval and s.args[0].aval.shape != ()
+    return same and (s.op is ops.CLIP or isinstance(getattr(np, s.op.numpy.removeprefix("np."), None), np.ufunc))
+
+
+def _written_values(function: Function) -> set[Var]:
+    """The values that the arguments written in place have on the way to their last."""
+    made = {s.targets[0]: s for s in function.body.statements if isinstance(s, Apply) and s.args}
+    found = set[Var]()
+    for a in function.body.results[function.out.leaf_count :]:
+        while isinstance(a, Var) and a in made and a not in found:
+            found.add(a)
+            a = made[a].args[0]
+    return found
 
 
 def _moves(body: Block, names: Names) -> Iterator[Var]:

@@ -368,8 +368,7 @@ class Writer:
         elif isinstance(s.op, Draw) and is_store(s.op):
             self.draw(s)
         elif id(s) in self.plan.ownership.updates and isinstance(s.op, Elementwise):
-            sign = f"{s.op.operator}="
-            self.line_of(s, f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", *s.args, comment=True)
+            self.line_of(s, self.expressions.change(s.op, self.names[t], s.args), *s.args, comment=True)
         else:
             value = self.like(s) or self.expressions.apply(s)
             if t in self.plan.ownership.copied_views:

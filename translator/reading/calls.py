@@ -114,6 +114,10 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return by_kind(ctx, f, args, kwargs, node)
     if not callable(f):
         return _call_object(ctx, f, args, kwargs, node)
+    if type(f) is types.FunctionType and "__untraced_axes__" in f.__dict__:
+        args = [*args[:1], *(tuple(a) if type(a) is list else a for a in args[1:])]
+        kwargs = {k: tuple(v) if k == "axis" and type(v) is list else v for k, v in kwargs.items()}
+        f = f.__dict__["__untraced_numpy__"]
     if hasattr(f, "__untraced_read__") or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
     value = piled.call(ctx, f, args, kwargs, node)

@@ -19,6 +19,7 @@ from .context import Context
 from .demand import demand, static
 from .known import run_known
 from .standard import GETTERS, call_getter
+from .stores import cut_changed_bytes
 from .values import Ref, Value, is_leaf, leaves_in
 
 _EFFECTS = frozenset(
@@ -39,8 +40,9 @@ def _is_of_scipy(f: Any) -> bool:
 
 
 def origin_of(f: Any) -> str:
-    """The module of a compiled function, that of its object's class for a method."""
+    """The module of a compiled function, that of its object's class for a method, bound or not."""
     owner = getattr(f, "__self__", None)
+    owner = getattr(f, "__objclass__", None) if owner is None else owner
     if owner is None or isinstance(owner, types.ModuleType):
         return getattr(f, "__module__", None) or type(f).__module__
     return (owner if isinstance(owner, type) else type(owner)).__module__
@@ -63,6 +65,15 @@ def _warning(ctx: Context, args: list[Value], kwargs: dict[str, Value]) -> None:
     ctx.warnings.setdefault((str(message), made), ctx.span)
 
 
+def _may_change_bytes(f: Any, module: str, args: list[Value]) -> bool:
+    """Whether the call may change a bytearray: by a method that `bytes` lacks, or by an operator's function."""
+    owner = getattr(f, "__self__", None)
+    of_bytearray = isinstance(owner, bytearray) or getattr(f, "__objclass__", None) is bytearray
+    if of_bytearray and f.__name__ != "copy" and not hasattr(bytes, f.__name__):
+        return True
+    return module in ("operator", "_operator") and bool(args) and isinstance(args[0], bytearray)
+
+
 def refuse_names(refuse: Callable[..., NoReturn], label: str, node: ast.AST) -> NoReturn:
     refuse(
         node,
@@ -82,6 +93,8 @@ def call_compiled(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Val
     if getattr(f, "__name__", "") in _NAMES:
         of_object = f in (vars, dir) and bool(args)
         refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
+    if _may_change_bytes(f, module, args):
+        cut_changed_bytes(ctx, node)
     if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
         return _call_host(ctx, f, args, kwargs, node)
     _check_pure(ctx, f, module, label, node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Set
 from typing import TypeGuard
 
 from ..builder import Builder
@@ -98,11 +99,19 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
 
 
 def _may_be_a_loop(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp | ast.GeneratorExp]:
-    """Whether a loop that appends to a list may stand for it, in what is differentiated or batched. Names that it
-    binds outside itself are no loop's of a function."""
+    """Whether a loop that appends to a list may stand for it, in what is differentiated or batched. It is a function of
+    its own: what `:=` binds around the comprehension must not be read there."""
     if not ctx.transforms or not ctx.boxes or not isinstance(node, ast.ListComp | ast.GeneratorExp):
         return False
-    return not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
+    bound = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+    return not bound or _times_named(ctx.frame.source.node, bound) == _times_named(node, bound)
+
+
+def _times_named(node: ast.AST, names: Set[str]) -> int:
+    """How often the code names one of these, or declares it global or nonlocal."""
+    found = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    declared = [name for n in ast.walk(node) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names]
+    return sum(name in names for name in (*found, *declared))
 
 
 def _is_of_pile(v: Value) -> bool:

@@ -213,13 +213,20 @@ def _form(ctx: Context, v: Var, made: Apply, inner: Mapping[Var, Apply]) -> Affi
         return affine(ctx, made.args[0], inner) or ({v: 1}, 0)
     if made.op in (ops.MAXIMUM, ops.MINIMUM, ops.WHERE):
         return _decided(ctx, made, v)
-    exact = made.op in _AFFINE_OPS and v.aval.dtype.itemsize == 8  # narrower integers wrap
-    parts = [affine(ctx, a, inner) for a in made.args] if exact else []
+    parts = [affine(ctx, a, inner) for a in made.args] if made.op in _AFFINE_OPS else []
     combined = _combine(made, parts) if parts and all(p is not None for p in parts) else None
-    return combined if combined is not None else ({v: 1}, 0)
+    return combined if combined is not None and _is_exact(ctx, combined, v.aval.dtype) else ({v: 1}, 0)
 
 
 _AFFINE_OPS = (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.NEGATIVE)
+
+
+def _is_exact(ctx: Context, form: Affine, dtype: np.dtype[Any]) -> bool:
+    """Whether integers of this dtype hold the sum. Narrow ones wrap, where their intervals do not say otherwise."""
+    if dtype.itemsize == 8:
+        return True
+    low, high = interval_of(ctx, form)
+    return low is not None and high is not None and np.iinfo(dtype).min <= low <= high <= np.iinfo(dtype).max
 
 
 def _combine(made: Apply, parts: list[Any]) -> Affine | None:

@@ -93,9 +93,12 @@ def _is_number(value: Any) -> bool:
 
 
 def meant(value: Any) -> Any:
-    """What a function of the runtime's namespaces means in a program: untraced.numpy.add is np.add."""
+    """What a function of the runtime's namespaces means in a program: untraced.numpy.add is np.add.
+
+    Those that take axes in a list, which NumPy's do not, mean it where they are called (`calls.call_value`).
+    """
     if type(value) is types.FunctionType or isinstance(value, type):
-        return value.__dict__.get("__untraced_numpy__", value)
+        return value if "__untraced_axes__" in value.__dict__ else value.__dict__.get("__untraced_numpy__", value)
     return value
 
 

@@ -128,8 +128,9 @@ class _Finder:
         if not purpose().hands_back:
             self.known = {cell: origin for cell, origin in self.known.items() if cell in written}
         self.parameters = {p.cell: p for p in parameters.values() if type(p) is Ref}
-        changed = [v for v, _ in changed_containers(ctx) if type(v) in (list, dict, set)]
-        self.containers = {id(v): ctx.callers.paths[id(v)] for v in changed}
+        changed = [v for v, _ in changed_containers(ctx)]
+        owned = ctx.callers.containers.values() if purpose().hands_back else changed
+        self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned if type(v) in (list, dict, set)}
 
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
@@ -313,14 +314,31 @@ def _with(result: Any, keys: Keys, own: Any) -> Any:
 def known_leaves(translation: Translation) -> frozenset[int]:
     """The leaves of what the program gives that need not be computed for a caller who passes NumPy arrays."""
     within = (0,) if translation.changes or translation.beside else ()
-    found = [_leaf(translation.source.out, (*within, *r.keys)) for r in translation.returned if r.is_known]
-    return frozenset(k for k in found if k is not None)
+    found = [_leaves(translation.source.out, (*within, *r.keys)) for r in translation.returned if r.is_known]
+    return frozenset(k for leaves in found for k in leaves)
 
 
-def _leaf(t: TreeDef, keys: Keys) -> int | None:
-    """The number of the leaf that these keys lead to; None where there is no such leaf."""
+def arguments_themselves(translation: Translation) -> dict[int, int] | None:
+    """The leaves of the result that are the very arrays that are given for parameters of the program, by the places of
+    these. None where anything else is handed back.
+    """
+    if translation.changes or translation.beside:
+        return None
+    found: dict[int, int] = {}
+    for r in translation.returned:
+        what, leaves = r.choices[0], _leaves(translation.source.out, r.keys)
+        if len(leaves) != 1 or not r.is_known:
+            return None
+        if what is None or what.steps or not what.is_itself or not isinstance(what.origin, Given):
+            return None
+        found[leaves[0]] = what.origin.place
+    return found
+
+
+def _leaves(t: TreeDef, keys: Keys) -> range:
+    """The numbers of the leaves that these keys lead to."""
     first = 0
     for k in keys:
         first += sum(c.leaf_count for c in t.children[:k])
         t = t.children[k]
-    return first if t.kind is Kind.LEAF else None
+    return range(first, first + t.leaf_count)

@@ -58,23 +58,30 @@ def element_at(ctx: Context, items: list[Value], place: Value, node: ast.AST) ->
 
 
 class Keyed:
-    """Elements that are ordered by numbers of the run. NaN among the keys is told apart as Python's `<` does."""
+    """Elements that are ordered by numbers of the run, or by tuples of such: `columns`, the last compared last. NaN
+    among single numbers is told apart as Python's `<` does.
+    """
 
-    def __init__(self, ctx: Context, node: ast.AST, items: list[Value], keys: Value) -> None:
-        self.ctx, self.node, self.items, self.keys = ctx, node, items, keys
+    def __init__(self, ctx: Context, node: ast.AST, items: list[Value], columns: list[Value]) -> None:
+        self.ctx, self.node, self.items, self.columns = ctx, node, items, columns
 
-    def extreme(self, places: Callable[..., Any]) -> Value:
-        """The first of the largest or smallest, by np.argmax or np.argmin. A key of NaN is passed over but in front,
-        where nothing is before it."""
-        first = self._call(operator.getitem, self.keys, 0)
-        nan = self._call(np.isnan, self.keys)
-        at = self._call(places, self._call(np.where, nan, first, self.keys))
+    def extreme(self, largest: bool) -> Value:
+        """The first of the largest or smallest. A key of NaN is passed over but in front, where it is before all."""
+        if len(self.columns) > 1:
+            return self.ordered(largest)[0]
+        (keys,) = self.columns
+        first = self._call(operator.getitem, keys, 0)
+        nan = self._call(np.isnan, keys)
+        at = self._call(np.argmax if largest else np.argmin, self._call(np.where, nan, first, keys))
         return element_at(self.ctx, self.items, at, self.node)
 
     def ordered(self, reverse: bool) -> list[Value]:
         """Stable either way. NaN goes last, where Python leaves the order of all open."""
-        keys = self._call(np.flip, self.keys) if reverse else self.keys
-        order = self._call(np.argsort, keys, kind="stable")
+        columns = [self._call(np.flip, c) if reverse else c for c in self.columns]
+        if len(columns) > 1:
+            order = self._call(np.lexsort, tuple(columns[::-1]))
+        else:
+            order = self._call(np.argsort, columns[0], kind="stable")
         if reverse:
             order = self._call(np.subtract, len(self.items) - 1, self._call(np.flip, order))
         return [

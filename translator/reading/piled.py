@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import make
 from ..ir import Atom, Aval
+from ..library.ordering import keys_of
 from ..ops.core import promote
 from ..surface.python import as_python
 from .array_stores import store_array
@@ -284,7 +285,7 @@ def store(ctx: Context, p: Pile, key: Value, v: Value, node: ast.AST) -> None:
 def call_method(
     ctx: Context, p: Pile, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    if kwargs.keys() - ({"reverse"} if name == "sort" else ()):
+    if kwargs.keys() - ({"reverse", "key"} if name == "sort" else ()):
         _refuse(ctx, node, f"`.{name}` with these options of a list whose length depends on the data")
     match name, args:
         case "append", [v]:
@@ -356,18 +357,32 @@ def _reverse(ctx: Context, p: Pile, node: ast.AST) -> None:
     _move(ctx, p, make.where(b, make.less(b, numbers, count), turned, numbers), node)
 
 
-def _sort(ctx: Context, p: Pile, node: ast.AST, reverse: Value = False) -> None:
-    """Of numbers, and of tuples of such. NaN goes last, where Python leaves the order of all open."""
+def _sort(ctx: Context, p: Pile, node: ast.AST, reverse: Value = False, key: Value = None) -> None:
+    """By numbers, and tuples of such. NaN goes last, where Python leaves the order of all open; equal ones stay in
+    their order either way.
+    """
     if p.kind is None:
         return
-    kinds = p.kind if isinstance(p.kind, tuple) else (p.kind,)
+    backwards = static(ctx, reverse, node, "reverse")
+    if backwards:
+        _reverse(ctx, p, node)
+    keys = p if key is None else ctx.call(keys_of, [p, key], {}, node)
+    kinds = keys.kind if isinstance(keys.kind, tuple) else (keys.kind,)
     if any(isinstance(k, tuple) or k.shape or k.dtype.kind == "c" for k in kinds):
         _refuse(ctx, node, "the order of such elements of a list whose length depends on the data")
     unused = ctx.wrap(make.greater_equal(ctx.b, _numbers(ctx, p), ctx.atom(p.count)))
-    order = ctx.call(np.lexsort, [(*reversed([*_all_rows(ctx, p)]), unused)], {}, node)
+    columns = [indexed(ctx, rows, slice(0, _most(ctx, p)), node) for rows in _all_rows(ctx, keys)]
+    order = ctx.call(np.lexsort, [(*reversed(columns), unused)], {}, node)
     _move(ctx, p, ctx.atom(order), node)
-    if static(ctx, reverse, node, "reverse"):
+    if backwards:
         _reverse(ctx, p, node)
+
+
+def _first_by(ctx: Context, p: Pile, key: Value, largest: bool, node: ast.AST) -> Value:
+    """max(xs, key=key) and min: the first of several."""
+    made = _copied(ctx, p)
+    _sort(ctx, made, node, largest, key)
+    return item(ctx, made, 0, node)
 
 
 # ---- functions of them ---------------------------------------------------------------------------
@@ -401,7 +416,7 @@ def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node
         return made if dtype is None else ctx.call(np.astype, [made, dtype], {}, node)
     if f in (list, tuple) and not rest and not kwargs:
         return _copied(ctx, p)
-    if f is sorted and not rest and not kwargs.keys() - {"reverse"}:
+    if f is sorted and not rest and not kwargs.keys() - {"reverse", "key"}:
         made = _copied(ctx, p)
         _sort(ctx, made, node, **kwargs)
         return made
@@ -412,9 +427,14 @@ def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node
             _refuse(ctx, node, "sum() of narrow integers, which Python adds in their own dtype,")
         total = _reduced(ctx, np.sum, p, node)
         return ctx.call(operator.add, [*rest, total], {}, node) if rest else total
-    if f in _EXTREMES and not rest and not kwargs and isinstance(p.kind, Aval) and not p.kind.shape:
+    if f in _EXTREMES and not rest and not kwargs.keys() - {"key"}:
         if not p.least:
             make.raise_if(ctx.b, make.equal(ctx.b, ctx.atom(p.count), 0), ValueError, f"{f.__name__}() arg is empty")
+        key = kwargs.get("key")
+        if key is not None or not isinstance(p.kind, Aval):
+            return _first_by(ctx, p, key, f is max, node)
+        if p.kind.shape:
+            return NotImplemented
         return _reduced(ctx, _EXTREMES[f], p, node)
     return NotImplemented
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .runs import axes_of, count, width_of
 from .selection import concrete, condition, elementwise, filled, may_be_empty, same_part, shape_of
 from .shifting import shifted
 from .subscripts import index_selection, reversed_
-from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
+from .values import FULL, Bounds, Masked, Part, Places, Ref, Undefined, Value, is_runtime
 
 # ---- reductions ----------------------------------------------------------------------------------
 
@@ -226,6 +226,41 @@ def _selected(ctx: Context, atom: Atom, parts: tuple[Part, ...]) -> Value:
     return ctx.wrap(atom) if all(p is None for p in parts) else Masked(Ref(ctx.cell(atom)), parts)
 
 
+# ---- order and fits, in what is differentiated or batched, of which CPython can run no part ------
+
+_QUANTILES = {"median": np.nanmedian, "percentile": np.nanpercentile, "quantile": np.nanquantile}
+
+
+def _quantile(ctx: Context, s: Masked, name: str, rest: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """np.median(s), np.percentile(s, q), np.quantile(s, q): NaN stands for what is not selected, and is passed over."""
+    x = ctx.read(s.whole)
+    if x.aval.dtype.kind not in "fiu" or not all(width_of(p) == 1 for p in s.parts):
+        return NotImplemented
+    b, inside = ctx.b, condition(ctx, s)
+    dtype = x.aval.dtype if x.aval.dtype.kind == "f" else np.dtype(np.float64)
+    value = make.astype(b, x, dtype)
+    found = ctx.call(_QUANTILES[name], [ctx.wrap(filled(ctx, inside, value, np.nan)), *rest], kwargs, node)
+    nan = make.any(b, make.logical_and(b, make.not_equal(b, value, value), inside))
+    return ctx.call(np.where, [ctx.wrap(nan), dtype.type(np.nan), found], {}, node)
+
+
+def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]) -> Value:
+    """np.linalg.lstsq(a[mask], b[mask]) and np.polyfit(x[mask], y[mask], n): equations of zeros change no solution."""
+    x, y, *rest = args
+    if not isinstance(x, Masked) or not isinstance(y, Masked) or kwargs.keys() - {"rcond", "deg"}:
+        return NotImplemented
+    rows, others = zip(*((s.parts[0], s.parts[1:]) for s in (x, y)), strict=True)
+    if rows[0] is None or rows[1] is None or not same_part(ctx, *rows) or any(p is not None for o in others for p in o):
+        return NotImplemented
+    whole = [ctx.wrap(_zeroed(ctx, s)) for s in (x, y)]
+    if name == "lstsq":
+        solution, _, *others = cast(tuple[Value, ...], again([*whole, *rest], kwargs))
+        unknown = Undefined("exist or not by the number of equations", "compute them from the solution")
+        return (solution, unknown, *others)
+    weights = make.astype(ctx.b, condition(ctx, x), np.float64)
+    return again([*whole, *rest], {**kwargs, "w": ctx.wrap(weights)})
+
+
 # ---- calls ---------------------------------------------------------------------------------------
 
 _PRODUCTS = frozenset({"dot", "matmul", "inner", "vdot", "outer"})
@@ -294,6 +329,10 @@ def call(
         operands = [a for a in args if isinstance(a, Masked) or is_runtime(a)]
         if not any(isinstance(v, Masked) for v in kwargs.values()):
             return _elementwise_call(ctx, args, operands, node, label, lambda *xs: again(xs, kwargs))
+    elif ctx.transforms and name in _QUANTILES and isinstance(s, Masked) and not kwargs.keys() - {"q", "method"}:
+        found = _quantile(ctx, s, name, args[1:], kwargs, node)
+    elif ctx.transforms and name in ("lstsq", "polyfit") and len(args) > 1:
+        found = _fitted(ctx, name, args, kwargs, again)
     if found is not NotImplemented:
         return found
     if isinstance(s, Masked) and name in (_WRITING_METHODS if isinstance(f, str) else _WRITING):

@@ -278,12 +278,12 @@ def unopened(x: Any) -> Any:
     """The argument itself; what stands for it where it is a list, tuple or dict of more than `MOST_NUMBERS` numbers (or
     strings), of lists of them, and of nothing else. Read one by one, as parameters each, numbers take seconds to
     compile; CPython has them at once. Nor is a program made for each text or each bytes that are data. What is done
-    with arrays of strings, dates, records or objects CPython does.
+    with strings, dates, records or objects of NumPy's, alone or in arrays, CPython does.
     """
     cls = type(x)
     if cls is bytes or cls is str or cls is bytearray:
         return Opaque(cls) if len(x) > (LONGEST_NAME if cls is str else MOST_NUMBERS) else x
-    if cls is np.ndarray:
+    if cls is np.ndarray or issubclass(cls, np.generic):
         return x if _holds_numbers(x.dtype) or x.dtype == FLOAT0 else Opaque(cls)
     if (cls is not list and cls is not tuple and cls is not dict) or not x:
         return x

@@ -6,6 +6,7 @@ A function here sees which elements there are; the elements themselves may be ru
 from __future__ import annotations
 
 import ast
+import collections
 import copy
 import dataclasses
 import enum
@@ -192,15 +193,17 @@ def _refuse_order(ctx: Context, node: ast.AST, keys: list[Value], what: str) -> 
 
 
 def _by_data(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> Keyed | list[Any]:
-    """The keys of the elements: as an array, where a derivative or batch orders by numbers of the run."""
-    if key is None or not ctx.transforms:
+    """The keys of the elements: as arrays, where a derivative or batch orders by numbers of the run."""
+    if not ctx.transforms:
         return _keys(ctx, node, items, key, what)
-    keys = [ctx.call(key, [x], {}, node) for x in items]
+    keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
     if not any(map(has_runtime, keys)):
-        return keys
-    if not all(map(_is_number, keys)) or not are_alike(ctx, items):
+        return _keys(ctx, node, items, key, what) if key is None else keys
+    of_tuples = all(type(k) is tuple and len(k) == len(keys[0]) for k in keys)
+    columns = [list(c) for c in zip(*keys, strict=True)] if of_tuples else [keys]
+    if not all(_is_number(x) for c in columns for x in c) or not are_alike(ctx, items):
         _refuse_order(ctx, node, keys, what)
-    return Keyed(ctx, node, items, ctx.call(np.array, [keys], {}, node))
+    return Keyed(ctx, node, items, [ctx.call(np.array, [c], {}, node) for c in columns])
 
 
 def _is_number(x: Value) -> bool:
@@ -235,7 +238,9 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
         items = known_items(ctx, args[0], node) if alone else list(args)
         if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
             if any(type(x) is tuple or type(x) is list for x in items):
-                _keys(ctx, node, items, None, f"{builtin.__name__}()")
+                by = _by_data(ctx, node, items, None, f"{builtin.__name__}()")
+                if isinstance(by, Keyed):
+                    return by.extreme(builtin is max)
             if ctx.keeps_changes and ctx.boxes and any(type(x) is Ref and not x.aval.shape for x in items):
                 what = f"{builtin.__name__}() among arrays without axes cannot be compiled"
                 ctx.cut(node, what, why="it gives one of them, not its value", instead="take their values, x[()]")
@@ -243,7 +248,7 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
             return call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)
         keys = _by_data(ctx, node, items, key, f"{builtin.__name__}()")
         if isinstance(keys, Keyed):
-            return keys.extreme(np.argmax if builtin is max else np.argmin)
+            return keys.extreme(builtin is max)
         if not keys:
             return run_known(ctx, node, lambda: builtin([], **default))
         place: int = run_known(ctx, node, lambda: builtin(range(len(keys)), key=lambda i: keys[i]))
@@ -391,6 +396,11 @@ _COPIERS = (
 )
 
 
+def _namedtuple(ctx: Context, node: ast.AST, *args: Value, **options: Value) -> Value:
+    """The class, whose names are known."""
+    return run_known(ctx, node, lambda: collections.namedtuple(*args, **options))
+
+
 def _copy(ctx: Context, node: ast.AST, v: Value) -> Value:
     if type(v) is tuple or not _is_of_parts(ctx, v, node):
         return _array_copy(ctx, v)
@@ -478,6 +488,7 @@ LIBRARY: dict[Any, Implementation] = {
     dataclasses.astuple: _astuple,
     **{python: _bisect(python, source) for python, source in ordering.PYTHON.items()},
     inspect.signature: signature_of,
+    collections.namedtuple: _namedtuple,
     copy.copy: _copy,
     copy.deepcopy: _deepcopy,
     **{getattr(operator, name): _binary_function(kind) for name, kind in _BINARY.items()},

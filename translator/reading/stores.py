@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from typing import NoReturn
 
 import numpy as np
 
@@ -55,12 +56,21 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         return
     if is_instance(base) and special(ctx, base, "__setitem__", [key, value], node) is not NotImplemented:
         return
+    if isinstance(base, bytearray):
+        cut_changed_bytes(ctx, node)
     what = f"{describe(base)} does not support item assignment"
     raise ctx.error(DTypeError, node, what, instead="make it a list, a dict or an array")
 
 
+def cut_changed_bytes(ctx: Context, node: ast.AST) -> NoReturn:
+    """What changes a bytearray CPython does: here it would be done once, when the function is translated."""
+    ctx.cut(node, "a bytearray that changes cannot be compiled", instead="use an array of np.uint8")
+
+
 def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
     """`del base[key]`."""
+    if isinstance(base, bytearray):
+        cut_changed_bytes(ctx, node)
     if not isinstance(base, dict | list):
         ctx.refuse(node, f"`del` of an element of {describe(base)}", instead="build the smaller one")
     known = static(ctx, key, node, "the index of a container")
@@ -112,6 +122,8 @@ def augmented_value(
         ctx.touch(current)
         current[:] = repeated
         return current
+    if isinstance(current, bytearray):
+        cut_changed_bytes(ctx, node)
     if isinstance(current, set) and isinstance(value, set) and kind in _SET_OPERATORS:
         ctx.touch(current)
         run_known(ctx, node, _SET_OPERATORS[kind], current, value)

@@ -26,7 +26,7 @@ from ..bounds import (
 from ..builder import Builder
 from ..checked import Checked
 from ..failures import outside_axis
-from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, blocks_of
+from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, blocks_of, with_blocks
 from ..ops.core import At, Dyn, Elementwise, Gather, IndexAttrs, Linalg
 from ..passes.dead import live_variables
 from ..tree import LEAF
@@ -77,8 +77,8 @@ class _Writer:
             with b.at(s.span):
                 match s:
                     case If():
-                        b.append(replace(s, then=self.block(s.then), orelse=self.block(s.orelse)))
-                    case For() | While():
+                        b.append(with_blocks(s, self.block))
+                    case For() | While():  # a condition reads what it needs
                         b.append(replace(s, body=self.block(s.body)))
                     case Apply() if _is_unread(s, self.live) and self.checked.apply(s):
                         b.append(s)
@@ -93,7 +93,7 @@ class _Writer:
         yield from self.narrowed(b, s)
         if isinstance(s.attrs, IndexAttrs):
             yield from self.leaving(b, s)
-        elif is_python_int(s):
+        elif is_python_int(s) and s.args[0].aval.dtype.kind == "f":
             yield _beyond_numbers(b, s.args[0]), OverflowError, "cannot convert float to integer"
         elif isinstance(s.op, Linalg):
             yield _is_no_number(b, s.targets[0]), np.linalg.LinAlgError, f"{s.op.name} fails"

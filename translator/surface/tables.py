@@ -37,6 +37,7 @@ from ..library import (
     random_sources,
     rearranging,
     scattering,
+    scipy_support,
     special,
     spectral,
     statistics,
@@ -134,6 +135,7 @@ def functions() -> Table:
     enter(table, Handler(python.is_weak), [support.is_weak])
     known: tuple[Callable[..., Any], ...] = (
         *support.STATIC,
+        *scipy_support.STATIC,
         *checks.STATIC,
         *polynomials.STATIC,
         *gathering.STATIC,

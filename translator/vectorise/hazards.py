@@ -25,7 +25,8 @@ from ..bounds import (
     shifts_python_ints,
 )
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While
+from ..errors import TOO_WIDE, WideIntError
+from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, const
 from ..ops.core import Dyn, Elementwise, IndexAttrs, Run
 from ..ops.pythonic import error_of_infinity
 from ..records import dataclass
@@ -96,6 +97,9 @@ class Guard:
             _check_function(b, s)
         elif is_python_int(s):
             x = s.args[0]
+            if x.aval.dtype.kind == "u":
+                make.raise_if(b, make.greater(b, x, const(np.uint64(2**63 - 1))), WideIntError, TOO_WIDE)
+                return b.statements
             make.raise_if(b, make.not_equal(b, x, x), ValueError, "cannot convert float NaN to integer")
             far = make.greater_equal(b, _absolute(b, x), 2.0**63)
             make.raise_if(b, far, OverflowError, "cannot convert float infinity to integer")

@@ -41,6 +41,7 @@ from ..ir import (
     Var,
     While,
     const,
+    with_blocks,
 )
 from ..passes.dead import dead_code
 from ..rewrite import substituted
@@ -126,9 +127,8 @@ class Walker:
 
     def statement(self, s: Statement, least: int) -> Statement:
         match s:
-            case If(then=then, orelse=orelse):
-                first, second = self.block(then, least), self.block(orelse, least)
-                return s if first is then and second is orelse else replace(s, then=first, orelse=second)
+            case If():
+                return with_blocks(s, lambda block: self.block(block, least))
             case While(body=body):
                 new = self.block(body, self.policy.inner)
                 return s if new is body else replace(s, body=new)

@@ -1,0 +1,165 @@
+"""Printed derivatives are what a person would write: what stands in an array is read there, and kept once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import grad
+from untraced.testing import check_grads
+
+F8 = np.ndarray[Any, np.dtype[np.float64]]
+
+RNG = np.random.default_rng(3)
+M = RNG.uniform(-1.0, 1.0, (5, 5))
+SPD = M @ M.T + 3.0 * np.eye(5)
+
+
+def total_variation(u: F8) -> Any:
+    dx = np.diff(u, axis=0)[:, :-1]
+    dy = np.diff(u, axis=1)[:-1]
+    return np.sum(np.sqrt(dx * dx + dy * dy + 1e-6))
+
+
+def windows(x: F8, k: F8) -> Any:
+    out = np.zeros((6, 6))
+    for i in range(6):
+        for j in range(6):
+            out[i, j] = np.sum(x[i : i + 3, j : j + 3] * k)
+    return np.sum(np.tanh(out))
+
+
+def cholesky(a: F8) -> Any:
+    n = len(a)
+    lower = np.zeros((n, n))
+    for j in range(n):
+        lower[j, j] = np.sqrt(a[j, j] - np.sum(lower[j, :j] ** 2))
+        for i in range(j + 1, n):
+            lower[i, j] = (a[i, j] - lower[i, :j] @ lower[j, :j]) / lower[j, j]
+    return np.sum(np.log(np.diag(lower)))
+
+
+def eliminated(a: F8) -> Any:
+    a = a.copy()
+    for k in range(len(a)):
+        for i in range(k + 1, len(a)):
+            a[i, k] /= a[k, k]
+            a[i, k + 1 :] -= a[i, k] * a[k, k + 1 :]
+    return np.sum(np.log(np.abs(np.diag(a))))
+
+
+def until_large(x: F8) -> Any:
+    s = 0.0
+    for v in x:
+        if s > 2.0:
+            break
+        s += v * v
+    return s
+
+
+def doubled(x: float) -> Any:
+    while x < 100:
+        x = x * x if x > 3 else 2 * x + 0.1
+    return x
+
+
+def powers(x: float) -> Any:
+    ys = [x]
+    while ys[-1] > 0.1:
+        ys.append(ys[-1] * x)
+    return sum(ys)
+
+
+def iterated(x: F8, a: F8) -> Any:
+    for _ in range(4):
+        x = np.tanh(a @ x)
+    return x.sum()
+
+
+def slope_of_iterated(x: F8, a: F8) -> Any:
+    return np.sum(grad(iterated)(x, a) ** 2)
+
+
+def root(a: float) -> Any:
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def slope_of_root(a: float) -> Any:
+    return grad(root)(a)
+
+
+def of_an_error_function(s: float) -> Any:
+    from math import erf
+
+    return s * erf(s / np.sqrt(2.0))
+
+
+def flipped(x: F8) -> Any:
+    y = np.zeros(5)
+    y[::-1] = np.sin(x)
+    return np.sum(y * np.arange(5.0))
+
+
+def centred(x: F8) -> Any:
+    return np.sum(grad(lambda x: np.sum((x - np.mean(x)) ** 3))(x))
+
+
+def taken_twice(x: F8) -> Any:
+    s = 1.0
+    for i in range(-5, 5):
+        s = s * x[i] + np.sin(s)
+    return s
+
+
+def taken_once(x: F8) -> Any:
+    s = 1.0
+    for i in range(-1, 4):
+        s = s * x[i] + np.sin(s)
+    return s
+
+
+def of_a_table(c: F8) -> Any:
+    d = np.zeros((6, 6))
+    for i in range(5):
+        for j in range(5):
+            d[i + 1, j + 1] = c[i, j] + np.sin(d[i, j] + 2.0 * d[i + 1, j])
+    return d[-1, -1] + d[2, 3]
+
+
+# A function, its arguments, what its printed gradient has, and what it has not.
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = [
+    (total_variation, (M,), [r"d_u\[1:, :-1\] \+= d_dx"], [r"np\.zeros\("]),
+    (windows, (RNG.uniform(-1.0, 1.0, (8, 8)), M[:3, :3]), [r"\[:, :, 2, 2\]"], [r"\.mT"]),
+    (cholesky, (SPD,), [r"= L?lower\[i, j\]\n"], [r"\(a\[i, j\] - np"]),
+    (eliminated, (SPD,), [r"d_a\[i, k\] = "], [r"d_a\[i\] = t"]),
+    (until_large, (RNG.uniform(0.4, 1.0, 7),), [r"in reversed\(range\(i\)\)"], ["i_tape", "trips"]),
+    (doubled, (1.7,), [r"for x in reversed\(x_tape\)"], [r"np\.float64\(x"]),
+    (powers, (0.7,), [r"t_tape\.append\(t1\)", r"count - 1\]"], [r"\.copy\(\)", r"\+ -1"]),
+    (slope_of_iterated, (M[0], M), [r"x_tape\[i\] = x"], ["x_tape_1"]),
+    (slope_of_root, (2.0,), [r"d_x_tape_1\[k\] = d_x"], [r"\] \+= d_x"]),
+    (of_an_error_function, (0.3,), [r"np\.exp\(-t \* t\)"], [r"/ -"]),
+    (taken_twice, (M[0],), [r"d_x\[i\] \+= "], [r"d_x\[i\] = "]),
+    (taken_once, (M[0],), [r"d_x\[i\] = "], [r"d_x\[i\] \+= "]),
+    (of_a_table, (M,), [r"d_c\[i, j\] = "], [r"d_c\[i, j\] \+= "]),
+    (flipped, (M[0],), [r"\[::-1\]"], [r"np\.zeros", "np.empty"]),
+    (centred, (M[0],), [r"np\.zeros"], [r"\* -?0\.0"]),
+]
+
+
+@pytest.mark.parametrize(("fun", "args", "there", "absent"), CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_as_a_person_writes(
+    fun: Callable[..., Any], args: tuple[Any, ...], there: list[str], absent: list[str]
+) -> None:
+    source = grad(fun).source(*args)
+    for pattern in there:
+        assert re.search(pattern, source), f"{pattern}\n{source}"
+    for pattern in absent:
+        assert not re.search(pattern, source), f"{pattern}\n{source}"
+    check_grads(fun, args, order=1, modes=("rev",))

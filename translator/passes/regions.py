@@ -1,0 +1,216 @@
+"""Rewrites of casts, changes of axes, indices and stores that change no bit of the result.
+
+    y = (x[1:] - x[:-1])[2:]                   y = x[3:] - x[2:-1]
+    y = x.T[0]                                 y = x[:, 0]
+    x[i] = x[i]
+"""
+
+from __future__ import annotations
+
+from .. import make, ops
+from ..builder import Builder
+from ..ir import Atom, Const, Var
+from ..ops.core import (
+    At,
+    AxesAttrs,
+    CastAttrs,
+    ConcatenateAttrs,
+    CreateAttrs,
+    Dim,
+    Dyn,
+    Elementwise,
+    Gather,
+    IndexAttrs,
+    Reduce,
+    ReduceAttrs,
+    Run,
+)
+from .calls import Call, Definitions, Found, Nested, made_by
+from .numbers import is_exact, strong, uniform
+
+
+def cast(call: Call, definitions: Definitions) -> Found:
+    assert isinstance(call.attrs, CastAttrs)
+    (x,) = call.args
+    full = made_by(x, ops.FULL, definitions)
+    if full is not None and isinstance(full.args[0], Const):
+        value = uniform(x, definitions)
+        folded = None if value is None else make.astype(Builder(), value, call.attrs.dtype)
+        if isinstance(folded, Const):
+            return Call(ops.FULL, (folded,), CreateAttrs(x.aval.shape, call.attrs.dtype))
+    inner = made_by(x, ops.ASTYPE, definitions)
+    if inner is None or not is_exact(inner.args[0].aval.dtype, x.aval.dtype):
+        return None
+    original = inner.args[0]
+    if original.aval.dtype == call.attrs.dtype and not original.aval.weak and not call.attrs.weak:
+        return original
+    return Call(ops.ASTYPE, (original,), call.attrs)
+
+
+def reshape(call: Call, definitions: Definitions) -> Found:
+    """Any change of the axes of `np.full`, and a broadcast scalar constant, are `np.full` themselves."""
+    value = uniform(call.args[0], definitions)
+    if value is None:
+        if call.op is ops.TRANSPOSE and (found := _turned_stack(call, definitions)) is not None:
+            parts, axis = found
+            raised = tuple(Call(ops.EXPAND_DIMS, (a,), AxesAttrs((axis,))) for a in parts)
+            return Nested(ops.CONCATENATE, raised, ConcatenateAttrs(axis))
+        if call.op not in (ops.EXPAND_DIMS, ops.SQUEEZE) or not isinstance(call.attrs, AxesAttrs):
+            return None
+        return _reduced(call.args[0], call.attrs.axes, call.op is ops.EXPAND_DIMS, definitions)
+    aval = call.aval()
+    if not aval.shape:
+        return strong(value, aval.dtype)
+    return Call(ops.FULL, (strong(value, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
+
+
+def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
+    """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
+    with something done to it between.
+    """
+    made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
+    if made is None:
+        return None
+    if isinstance(made.op, Reduce) and isinstance(made.attrs, ReduceAttrs):
+        wanted = made.attrs.axes == axes and made.attrs.keepdims is not keepdims
+        return Call(made.op, made.args, ReduceAttrs(axes, keepdims)) if wanted else None
+    if not isinstance(made.op, Elementwise):
+        return None
+    arrays = [a for a in made.args if not (isinstance(a, Const) and a.aval.shape == ())]
+    inner = _reduced(arrays[0], axes, keepdims, definitions) if len(arrays) == 1 else None
+    if inner is None:
+        return None
+    return Nested(made.op, tuple(inner if a is arrays[0] else a for a in made.args))
+
+
+def index(call: Call, definitions: Definitions) -> Found:
+    """Reading what was just stored at the same place, and reading from `np.full`."""
+    assert isinstance(call.attrs, IndexAttrs)
+    x, *dynamic = call.args
+    if not dynamic and isinstance(x, Var):
+        value = uniform(x, definitions)
+        if value is not None:
+            return reshape(Call(ops.INDEX, call.args, call.attrs), definitions)
+    if (found := _of_turned(call, definitions) or _of_parts(call, definitions)) is not None:
+        return found
+    part = made_by(x, ops.INDEX, definitions)
+    if part is not None and isinstance(part.attrs, IndexAttrs) and len(part.args) == 1 and not dynamic:
+        return Call(ops.INDEX, part.args, IndexAttrs(_composed(part.attrs.dims, call.attrs.dims)))
+    stored = made_by(x, ops.PUT, definitions)
+    if stored is None or call.attrs.gathers:
+        return None
+    assert isinstance(stored.attrs, IndexAttrs)
+    same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
+    if not same:
+        return None
+    new = stored.args[1]
+    return strong(new, stored.targets[0].aval.dtype) if isinstance(new, Const) and new.aval.weak else new
+
+
+def _of_turned(call: Call, definitions: Definitions) -> Call | None:
+    """`x[..., 0]` for `x.T[0]`: an index after which the axes that remain stand in the order of `x`."""
+    assert isinstance(call.attrs, IndexAttrs)
+    turned = made_by(call.args[0], ops.TRANSPOSE, definitions)
+    if turned is None or call.attrs.gathers:
+        return None
+    assert isinstance(turned.attrs, AxesAttrs)
+    kept = [a for a, d in zip(turned.attrs.axes, call.attrs.dims, strict=True) if isinstance(d, Run)]
+    if len(kept) == len(call.attrs.dims) or kept != sorted(kept):
+        return None
+    dims = dict(zip(turned.attrs.axes, call.attrs.dims, strict=True))
+    attrs = IndexAttrs(tuple(dims[a] for a in range(len(dims))))
+    return Call(ops.INDEX, (turned.args[0], *call.args[1:]), attrs)
+
+
+def _of_parts(call: Call, definitions: Definitions) -> Nested | None:
+    """`x[3:] - x[2:-1]` for `(x[1:] - x[:-1])[2:]`, where nothing else reads the difference: less is computed."""
+    assert isinstance(call.attrs, IndexAttrs)
+    x = call.args[0]
+    whole = definitions.get(x) if isinstance(x, Var) and definitions.is_read_once(x) else None
+    if whole is None or not isinstance(whole.op, Elementwise) or len(call.args) > 1:
+        return None
+    arrays = [a for a in whole.args if a.aval.shape]
+    if not arrays or not all(_is_part(a, definitions) for a in arrays):
+        return None
+    parts = (_part(a, call.attrs.dims) if a.aval.shape else a for a in whole.args)
+    return Nested(whole.op, tuple(parts))
+
+
+def _is_part(a: Atom, definitions: Definitions) -> bool:
+    made = made_by(a, ops.INDEX, definitions)
+    return made is not None and len(made.args) == 1
+
+
+def _part(a: Atom, dims: tuple[Dim, ...]) -> Call:
+    """What meets `y[dims]`, of an operand `a` that is broadcast against the rest of `y`."""
+    own = zip(a.aval.shape, dims[len(dims) - a.aval.ndim :], strict=True)
+    return Call(ops.INDEX, (a,), IndexAttrs(tuple(_in_one(d) if n == 1 else d for n, d in own)))
+
+
+def _in_one(d: Dim) -> Dim:
+    """The entry for an axis of one element that is repeated along what `d` selects."""
+    return Run(0, min(d.size, 1)) if isinstance(d, Run) else At(0)
+
+
+def put(call: Call, definitions: Definitions) -> Found:
+    """Storing what stands there already."""
+    if call.op is not ops.PUT:
+        return None
+    x, value = call.args[:2]
+    read = made_by(value, ops.INDEX, definitions)
+    if read is None or read.args[0] is not x:
+        return None
+    assert isinstance(call.attrs, IndexAttrs) and isinstance(read.attrs, IndexAttrs)
+    return x if _place(call.attrs, call.args) == _place(read.attrs, read.args) else None
+
+
+def _turned_stack(call: Call, definitions: Definitions) -> tuple[tuple[Atom, ...], int] | None:
+    """What np.stack joins, and the axis, for `np.stack([x, y], axis=1).T`, where the axes of x stay in their order."""
+    x = call.args[0]
+    stack = made_by(x, ops.CONCATENATE, definitions)
+    if stack is None or not isinstance(x, Var) or not definitions.is_read_once(x):
+        return None
+    assert isinstance(stack.attrs, ConcatenateAttrs) and isinstance(call.attrs, AxesAttrs)
+    axis = stack.attrs.axis
+    raised = [made_by(a, ops.EXPAND_DIMS, definitions) for a in stack.args]
+    rest = [a for a in call.attrs.axes if a != axis]
+    if rest != sorted(rest) or not all(r is not None and r.attrs == AxesAttrs((axis,)) for r in raised):
+        return None
+    return tuple(r.args[0] for r in raised if r is not None), call.attrs.axes.index(axis)
+
+
+def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The index x[outer][inner], both known: a slice of a slice is a slice."""
+    rest = iter(inner)
+    dims: list[Dim] = []
+    for d in outer:
+        if not isinstance(d, Run):
+            dims.append(d)
+            continue
+        match next(rest):
+            case At(index=int(i)):
+                dims.append(At(int(d.start) + i * d.step))  # type: ignore[arg-type]
+            case Run(start=int(start), size=size, step=step):
+                first = int(d.start) + start * d.step  # type: ignore[arg-type]
+                dims.append(Run(first, size, d.step * step if size > 1 else 1) if size else Run(0, 0))
+            case other:
+                raise AssertionError(f"{other} is not known")
+    return tuple(dims)
+
+
+def _place(attrs: IndexAttrs, args: tuple[Atom, ...]) -> tuple[object, ...]:
+    """The index with atoms in place of positions, comparable between operations."""
+
+    def known(i: int | Dyn) -> object:
+        return args[i.arg] if isinstance(i, Dyn) else i
+
+    place: list[object] = []
+    for d in attrs.dims:
+        match d:
+            case At(index=i):
+                place.append(("at", known(i)))
+            case Run(start=start, size=size, step=step):
+                place.append(("run", known(start), size, step))
+            case Gather(arg=a):
+                place.append(("gather", args[a]))
+    return tuple(place)
