@@ -70,7 +70,7 @@ class CudaGradient(GradientKernel):
         high, broad = self.high(along_rows)
         for f, (left, right) in sides.items():
             across, deep = ACROSS[f.depth], self.deep(f.depth)
-            own = {
+            own: Sections = {
                 "name": f.name, "type": CUDA.type_name(accumulator(f.dtype)), "across": across, "depth": f.depth,
                 "block": BLOCKS[f.depth],
                 "left": self.operand(self.neighbours(left, across, "i"), high, deep, across),
