@@ -94,7 +94,7 @@ def test_fractions_that_end_at_whole_numbers() -> None:
 
 @pytest.mark.parametrize("x", [0.3, 1.3, 5.0])
 def test_values_of_numbers_under_a_derivative(x: float) -> None:
-    """A choice between numbers is an array without axes in NumPy: series that begin there must not store into it."""
+    """A choice between numbers is an array without axes: the series that begin there must not store into it."""
     for f in (scipy.special.expi, scipy.special.exp1, scipy.special.spence, scipy.special.dawsn):
         value, slope = value_and_grad(lambda x, f=f: f(x))(x)
         np.testing.assert_allclose(value, f(x), rtol=1e-13)

@@ -323,10 +323,11 @@ class Ownership:
         computed = (
             t
             for s in walk(self.function.body)
-            if isinstance(s, Apply) and s.op is not ops.WHERE
-            if isinstance(s.op, Elementwise | Index | Reduce | Contract)
+            if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract)
+            if s.op is not ops.WHERE and s.op.name not in VIEWS
+            if not (isinstance(s.op, Index) and self.elements_are_views)
             for t in s.targets
-            if not t.aval.shape and s.op.name not in VIEWS and not (isinstance(s.op, Index) and self.elements_are_views)
+            if not t.aval.shape
         )
         return ~self.lifetimes.mask([t for t in computed if t in self.lifetimes.index])
 
