@@ -88,9 +88,6 @@ class HostDevice:
 
         return capsule_of(data, **options)
 
-    def let_go(self, host: np.ndarray[Any, Any]) -> None:
-        """Its memory is NumPy's."""
-
     @property
     def device_kind(self) -> str:
         return self.platform
