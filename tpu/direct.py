@@ -43,6 +43,7 @@ LIGHT = 1 << 10
 MOST_STEPS = 64
 """Statements, at 1 to 3 us each in NumPy, from which on they are better compiled."""
 _signal: Any = import_module("_signal")  # `signal` makes enumerations of the answers: 2 us a call
+_WIDEST = 1 << 31  # what is assumed of numbers that decide no index: sums of so many do not outgrow 64 bits
 _AROUND = (Elementwise, Cast, Reduce, Reshape, Index, Concatenate)
 
 _Values = dict[Var, Any]
@@ -72,9 +73,10 @@ def without_checks(function: Function, checks: bool, values: Sequence[Any]) -> d
     params = function.body.params
     numbers = {k: int(values[k]) for k, p in enumerate(params) if is_whole(p)}
     extents = sorted({n for p in params for n in p.aval.shape})
+    widest = {k: max(x, _WIDEST) for k, x in numbers.items()}
     up_to_extents = {k: next((n for n in extents if n >= x), x) for k, x in numbers.items()}
-    for most in (up_to_extents, numbers):
-        assumed = {k: Interval(min(x, 1), most[k]) for k, x in numbers.items()}
+    for most, least in itertools.product((widest, up_to_extents, numbers), (0, 1)):
+        assumed = {k: Interval(min(x, least), most[k]) for k, x in numbers.items()}
         if not Checked(function, checks, {params[k]: i for k, i in assumed.items()}).block(function.body):
             return assumed
     return {}

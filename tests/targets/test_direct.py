@@ -326,6 +326,7 @@ def test_loops_up_to_a_number_ask_for_it_once() -> None:
     ((entry, *_), *_) = fast._entries.values()
     assert not any(s.native.failures for s in entry.program.direct([a, b, 40, 1]).steps)
     assert any(s.native.failures for s in entry.program.direct([a, b, 41, 1]).steps)
+    assert not any(s.native.failures for s in entry.program.direct([a, b, 0, 1]).steps)
     for n in (40, 7, 1, 0, -3, 41, 40, 1 << 40):
         for first in (1, 0, -2, 41):
             ours, theirs, outcomes = a.copy(), a.copy(), []
