@@ -37,8 +37,8 @@ class Flags:
     their old value is needed, not wherever the order of reads and writes is open: what is read is then read first. Not
     together with loops as native functions, which forget that order. With `once`, no value is fused into several
     consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see the module of
-    that name). With `apart`, kernels end at barriers. With `few_pieces`, LLVM compiles a program in no more pieces, side by
-    side, than there are processors: each costs a little, and XLA would make 32.
+    that name). With `apart`, kernels end at barriers. With `few_pieces`, LLVM compiles a program in no more pieces,
+    side by side, than there are processors: each costs a little, and XLA would make 32.
     """
 
     ynn_reductions: bool = True

@@ -520,6 +520,7 @@ def test_small_arrays_are_left_to_the_older_emitters() -> None:
     assert small(lambda x: np.sqrt(x * x + 1.0), 4096)
     assert not small(lambda x: np.sqrt(x * x + 1.0), 4097)
     assert not small(lambda x: np.exp(x) * x, 3)
+    assert not small(lambda x: x * (x + 2j), 3)
 
 
 def test_few_pieces_are_one_more_field_of_the_options() -> None:
