@@ -32,7 +32,7 @@ from .fusion_guard import swallows_products
 from .memory import SMALLEST as LEAST_SPARE
 from .memory import memory_program
 from .names import Name, named
-from .older_emitters import is_small, suits_older_emitters
+from .older_emitters import suits_older_emitters
 from .options import Flags, compile_options
 from .platform import Platform, one_device, platform
 from .repeats import repeats
@@ -260,10 +260,10 @@ def _best(
 ) -> Any:
     """The program, compiled again with other options where XLA's first choice is slow."""
     loops = "stablehlo.while" in program.text
-    older, small, apart = suits_older_emitters(program.text), is_small(program.text), MARK in program.text
+    older, apart = suits_older_emitters(program.text), MARK in program.text
     extra = {LOOP_OPTION: str(0 if apart else LOOP_BYTES), **(extra or {})} if loops else extra
     once = not older and repeats(program.text)
-    flags = Flags(ynn_reductions is not False, once=once, older_emitters=older or small, apart=apart, few_pieces=small)
+    flags = Flags(ynn_reductions is not False, once=once, older_emitters=older, apart=apart)
     made = compiled(program, extra, flags)
     if ynn_reductions is None and swallows_products(program.text, made):
         flags = replace(flags, ynn_reductions=False)

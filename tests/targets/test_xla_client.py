@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import weakref
@@ -21,8 +20,8 @@ from untraced.tpu import client, platform
 from untraced.tpu.apart import MARK
 from untraced.tpu.emit import Emitted, emit
 from untraced.tpu.fusion_guard import swallows_products
-from untraced.tpu.older_emitters import is_small, nests, suits_older_emitters
-from untraced.tpu.options import MOST_PIECES, Flags, compile_options
+from untraced.tpu.older_emitters import nests, suits_older_emitters
+from untraced.tpu.options import Flags, compile_options
 from untraced.tpu.repeats import repeats
 from untraced.translator import make, ops
 from untraced.translator.errors import DTypeError, TargetError
@@ -509,25 +508,6 @@ def test_columns_beside_rows_are_read_by_the_older_emitters() -> None:
     assert not older(lambda x: np.swapaxes(x, 0, 1) * x + x, 50, 50, 40)
     assert not older(lambda x: x.T @ x + x, 300, 300)
     assert not older(lambda x: np.exp(x.T) * x + x, 300, 300)
-
-
-def test_small_arrays_are_left_to_the_older_emitters() -> None:
-    """They compile in half the time. But functions such as exp are others there: 0 * inf was 0."""
-
-    def small(fun: Callable[..., Any], size: int) -> bool:
-        return is_small(accelerate(fun, target="cpu").inspect(np.ones(size), compile=False).stablehlo)
-
-    assert small(lambda x: np.sqrt(x * x + 1.0), 4096)
-    assert not small(lambda x: np.sqrt(x * x + 1.0), 4097)
-    assert not small(lambda x: np.exp(x) * x, 3)
-    assert not small(lambda x: x * (x + 2j), 3)
-
-
-def test_few_pieces_are_one_more_field_of_the_options() -> None:
-    """XLA reads the setting where it is written."""
-    made = compile_options(platform.platform().xla_client, None, Flags(few_pieces=True))
-    pieces = min(MOST_PIECES, os.cpu_count() or 1)
-    assert f"xla_cpu_parallel_codegen_split_count: {pieces}\n" in str(made.executable_build_options.debug_options)
 
 
 def test_branches_beside_each_other_are_left_to_the_newer_emitters() -> None:
