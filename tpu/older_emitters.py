@@ -13,8 +13,7 @@ ms for 18, the gradient 17 for 55.
 
 Elsewhere the newer ones are better: the older call functions such as exp for single elements. On small arrays they halve
 the time of compiling (a gradient of 376 lines: 0.98 -> 0.38 s, with one piece for LLVM), and calls take as long; but
-results lose NumPy's bits: `x / 0.01` of a number becomes a product, complex products and those in loops are fused, and
-exp(x) * exp(y) was 0 where it is NaN.
+some results lose NumPy's bits: quotients of numbers (`x / 0.01`), complex products; and exp(x) * exp(y) was 0 for NaN.
 """
 
 from __future__ import annotations
