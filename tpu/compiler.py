@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +27,7 @@ from ..kernels import interrupts, kept
 from ..kernels.host_draws import DRAWING
 from ..kernels.kept import Store
 from ..kernels.loops import ON_ADDRESSES, NativeLoop
-from ..translator.errors import Diagnostic, TargetError
+from ..translator.errors import Diagnostic, LoopsError
 
 MOST_BYTES = 1 << 26
 _ARM = platform.machine() in ("arm64", "aarch64")
@@ -64,20 +65,33 @@ def _compiler() -> tuple[str, str] | None:
     return None
 
 
-@functools.cache
+_given_up = threading.Event()
+
+
+def give_up(error: LoopsError) -> None:
+    """Do without the compiler from now on, and tell the user so."""
+    if not _given_up.is_set():
+        _given_up.set()
+        warnings.warn(f"loops are left to XLA, which takes longer for them: {error}", stacklevel=2)
+
+
 def available() -> bool:
     """Whether there is a compiler that works."""
+    return not _given_up.is_set() and _works()
+
+
+@functools.cache
+def _works() -> bool:
     if not sys.platform.startswith("linux") or _compiler() is None or importlib.util.find_spec("jaxlib") is None:
         return False
     if not _headers().is_dir():
         return False
     try:
         return int(_loaded(_PROBE).untraced_probe()) == 42
-    except (OSError, TargetError):
+    except (OSError, LoopsError):
         return False
 
 
-@functools.cache
 def can_draw() -> bool:
     """Whether loops can draw random numbers as NumPy does: there is a compiler, and NumPy brings the library of its
     distributions. On other processors than these NumPy's own compiler may have fused products in what is written out
@@ -124,7 +138,7 @@ def _library(source: str) -> Path:
 
 
 def _made(source: str, store: Store) -> Path:
-    """The library of a source, compiled if nobody has done so before. Raises TargetError, the compiler's message."""
+    """The library of a source, compiled if nobody has done so before. Raises LoopsError, the compiler's message."""
     found = _compiler()
     assert found is not None
     path, version = found
@@ -145,13 +159,7 @@ def _made(source: str, store: Store) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr.strip()[:500])
-            raise TargetError(
-                Diagnostic(
-                    f"{path} cannot compile a loop",
-                    why=first,
-                    instead="set UNTRACED_NATIVE_LOOPS=0 to leave loops to XLA",
-                )
-            )
+            raise LoopsError(Diagnostic(f"{path} cannot compile a loop", why=first))
         store.adopt(made, library)
     return library
 
@@ -188,7 +196,11 @@ def on_addresses(loops: Sequence[NativeLoop]) -> list[Callable[[Any], int]]:
 
 
 def _shared(loops: Sequence[NativeLoop]) -> ctypes.CDLL:
-    library = _loaded(_source(loops))
+    """The library of loops. Raises LoopsError where it cannot be made."""
+    try:
+        library = _loaded(_source(loops))
+    except OSError as error:  # no memory for another process, no room on the disk
+        raise LoopsError(Diagnostic("the C++ compiler cannot be run", why=str(error))) from error
     if any(loop.listens for loop in loops):
         interrupts.share(library)
     return library

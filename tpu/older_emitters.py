@@ -11,7 +11,10 @@ ms for 18, the gradient 17 for 55.
 
     w.T * x + w             on 1,000 x 1,000 numbers: 20 ms by the newer ones, 2 by the older
 
-Elsewhere the newer ones are better: the older call functions such as exp for single elements.
+Elsewhere the newer ones are better: the older call functions such as exp for single elements. On small arrays they
+halve the time of compiling (a gradient of 376 lines: 0.98 -> 0.38 s, with one piece for LLVM), and calls take as long;
+but some results lose NumPy's bits: quotients of numbers (`x / 0.01`), complex products;
+and exp(x) * exp(y) was 0 for NaN.
 """
 
 from __future__ import annotations

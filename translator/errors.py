@@ -330,10 +330,14 @@ class TargetError(UntracedError):
     """A device, driver or toolchain is missing; the message says how to install it."""
 
 
+class LoopsError(TargetError):
+    """The machine's C++ compiler fails. XLA has loops of its own, so the program is made again without it."""
+
+
 _FACE = __name__.partition(".")[0]  # where users find them
 _OFFERED = UntracedError, UnsupportedError, ShapeError, DTypeError, AliasError, DerivativeError, TargetError
 _REFUSING = CutError, SourcelessError, ObjectsError, UnboundError
-_OFFERED_IN_ERRORS = *_REFUSING, AxisError, SquareError, OutOfBoundsError, MismatchError
+_OFFERED_IN_ERRORS = *_REFUSING, LoopsError, AxisError, SquareError, OutOfBoundsError, MismatchError
 for _error in _OFFERED:
     _error.__module__ = _FACE
 for _special in _OFFERED_IN_ERRORS:
