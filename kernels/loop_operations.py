@@ -207,7 +207,7 @@ class Operations(Reductions):
         if not target.aval.shape:
             x = self.scalar(s.args[0])
             if self.checks.enabled and is_python_int(s) and x.dtype.kind == "u":
-                self.fail_where(f"{x} > 9223372036854775807ull", "0", WideIntError, TOO_WIDE, s.span)
+                self.fail_where(f"{x.text} > 9223372036854775807ull", "0", WideIntError, TOO_WIDE, s.span)
             elif self.checks.enabled and is_python_int(s):
                 value = x.as_type(DOUBLE)
                 self.fail_where(f"{value} != {value}", "0", ValueError, "cannot convert float NaN to integer", s.span)

@@ -397,8 +397,28 @@ def mixed(words, n):
     return int(h), int(h) // 3
 
 
+def chosen_sum(words, most):
+    best = 0
+    for mask in range(1 << len(words)):
+        total = 0
+        for k in range(len(words)):
+            if mask >> k & 1:
+                total += int(words[k])
+        if best < total <= most:
+            best = total
+    return best
+
+
 @pytest.mark.parametrize("words", [[0, 1, 2], [0, 2**63, 2**64 - 1]])
 def test_python_ints_of_unsigned_numbers_do_not_wrap(words):
     for f, more in ((listed, ()), (mixed, (1,)), (mixed, (30,)), (mixed, (5_000,))):
         with np.errstate(over="ignore"):
             assert accelerate(f)(np.array(words, np.uint64), *more) == f(np.array(words, np.uint64), *more)
+
+
+@pytest.mark.parametrize("last", [13, 2**64 - 1])
+def test_python_ints_of_unsigned_numbers_in_native_loops(last):
+    compiled = accelerate(chosen_sum)
+    for most in (300, 301, 302):
+        words = np.array([*range(5, 16), last], np.uint64)
+        assert compiled(words, most) == chosen_sum(words, most)
