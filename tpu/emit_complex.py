@@ -14,16 +14,19 @@ import numpy as np
 
 from ..translator import ops
 from ..translator.ir import DType
+from . import hyperbolic
 from .emit_elementwise import Rule
 from .rounding import hidden
-from .writer import BOOL, I32, I64, Value, Writer, real_dtype
+from .writer import BOOL, F32, F64, I32, I64, Value, Writer, real_dtype
 
 _SYMMETRY = {
     **dict.fromkeys(("sqrt", "exp", "log", "log1p", "expm1", "arccos", "arccosh"), "none"),
     **dict.fromkeys(("sin", "tan", "sinh", "tanh", "arcsin", "arctan", "arcsinh", "arctanh"), "odd"),
     **dict.fromkeys(("cos", "cosh"), "even"),
 }
-_TWINS = {"cos": ops.COSH.stablehlo, "arctan": ops.ARCTANH.stablehlo}
+_HYPERBOLIC = {"sin": "sinh", "sinh": "sinh", "cos": "cosh", "cosh": "cosh"}
+_SWAPPED = ("sin", "cos", "arctan")  # sin(x + iy): the parts of sinh(y + ix) exchanged
+_LARGE = {F64: 709.0, F32: 88.0}  # exp of more than this, and a bit, is infinite
 
 
 def with_signs(name: str, rule: Rule) -> Rule:
@@ -191,19 +194,35 @@ _BY_PARTS: dict[str, Parts] = {
 
 
 def _value(w: Writer, name: str, rule: Rule, re: Value, im: Value, dtype: DType) -> tuple[Value, Value]:
-    """cos and arctan by their hyperbolic twins, with the signs of zeros that XLA's own have not."""
-    twin = _TWINS.get(name)
-    if twin is None:
-        y = rule(w, w.op("complex", re, im, dtype=dtype))
+    """XLA's own sines and cosines lose small numbers in differences of exponentials, its arctan signs of zeros."""
+    x, y = (im, re) if name in _SWAPPED else (re, im)
+    if name in _HYPERBOLIC:
+        real, imag = _products(w, _HYPERBOLIC[name], x, y)
     else:
-        y = w.op(twin, w.op("complex", im, re, dtype=dtype), dtype=dtype)
-    real, imag = (w.op(part, y, dtype=re.dtype) for part in ("real", "imag"))
-    x, y = (re, im) if twin is None else (im, re)
+        own = w.op(ops.ARCTANH.stablehlo, w.op("complex", x, y, dtype=dtype), dtype=dtype) if name == "arctan" else None
+        z = own or rule(w, w.op("complex", re, im, dtype=dtype))
+        real, imag = (w.op(part, z, dtype=re.dtype) for part in ("real", "imag"))
     if name in _ENDS:
         real, imag = _ENDS[name](w, x, y, real, imag)
     if name == "cos":  # cos(x + iy) = conj(cosh(y + ix))
         return real, w.op("negate", imag)
-    return (imag, real) if name == "arctan" else (real, imag)  # arctan(x + iy): the parts of arctanh(y + ix) exchanged
+    return (imag, real) if name in _SWAPPED else (real, imag)
+
+
+def _products(w: Writer, name: str, x: Value, y: Value) -> tuple[Value, Value]:
+    """sinh or cosh of x + iy: the real functions of x times those of y, for large x with the rest of exp(x) last."""
+    most = w.splat(_LARGE[x.dtype], x)
+    rest = w.op("exponential", w.op("maximum", w.subtract(x, most), w.splat(0, x)))
+    odd, even = (_real_rule(part, x.dtype)(w, w.op("minimum", x, most)) for part in ("sinh", "cosh"))
+    first, second = (odd, even) if name == "sinh" else (even, odd)
+    real, imag = w.multiply(first, w.op("cosine", y)), w.multiply(second, w.op("sine", y))
+    return w.multiply(real, rest), w.multiply(imag, rest)
+
+
+def _real_rule(name: str, dtype: DType) -> Rule:
+    rule = hyperbolic.rule_for(name, dtype)
+    assert rule is not None
+    return rule
 
 
 # ---- where a part is 0, infinite or NaN: (x, y, parts of the value) -> parts, x and y without signs ------
@@ -235,12 +254,6 @@ def _sqrt_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple
 
 def _log_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
     return w.select(w.either(w.is_infinite(x), w.is_infinite(y)), w.splat(np.inf, real), real), imag
-
-
-def _sin_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
-    """The parts of sinh(y + ix) exchanged."""
-    imag, real = _sinh_ends(w, y, x, imag, real)
-    return real, imag
 
 
 def _sinh_ends(w: Writer, x: Value, y: Value, real: Value, imag: Value) -> tuple[Value, Value]:
@@ -312,7 +325,7 @@ _ENDS: dict[str, _Ends] = {
     "sqrt": _sqrt_ends,
     "log": _log_ends,
     "log1p": _log_ends,
-    "sin": _sin_ends,
+    "sin": _sinh_ends,
     "sinh": _sinh_ends,
     "cos": _cosh_ends,
     "cosh": _cosh_ends,

@@ -39,6 +39,18 @@ def test_values_at_the_ends(function, dtype):
         np.testing.assert_allclose(x, y, rtol=30 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps, err_msg=str(z))
 
 
+@pytest.mark.parametrize("function", [np.sin, np.cos, np.sinh, np.cosh], ids=lambda f: f.__name__)
+def test_small_and_large_parts_keep_their_digits(function):
+    """Differences of exponentials lose small parts; the last ones are finite, though sinh(711) is not."""
+    small = [1e-200, -3e-12, 1e-5, 0.02, 0.7, -3.0]
+    z = np.array([complex(x, y) for x in small for y in small] + [complex(711, 1e-5), complex(np.pi, 710.2)])
+    compiled = accelerate(lambda z: function(z))
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(compiled(z).view(float), function(z).view(float), rtol=1e-14)
+    z = np.array([2.5j, 2.5 + 0j])
+    np.testing.assert_array_equal(np.signbit(compiled(z).view(float)), np.signbit(function(z).view(float)))
+
+
 def test_reciprocals_of_large_and_small_numbers():
     z = np.array([1e200 + 1e200j, 1e-200 - 3e-200j, 1e-300j, -1e300 + 1e-300j])
     np.testing.assert_allclose(accelerate(lambda z: np.reciprocal(z))(z), np.reciprocal(z), rtol=1e-14)
