@@ -450,6 +450,10 @@ def _if(s: If, adj: Adjoints) -> If:
     )
     adj.b.append(If(targets, s.condition, then, orelse, s.span))
     adj.table.update(zip(touched, targets, strict=True))
+    for v in touched:
+        sides = [part is inner[0] for part in inner if v in part.table]
+        if v not in so_far and len(sides) == 1 and may_be_steep(v, adj.made):  # only one branch reads it
+            adj.masks[v] = make.broadcast_to(adj.b, Choice(s.condition, sides[0]).mask(adj.b), v.aval.shape)
     return statement
 
 
