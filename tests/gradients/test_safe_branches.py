@@ -16,6 +16,39 @@ def _deviations(x):
     return total
 
 
+def _roots_asked_for(x):
+    total = 0.0
+    for i in (1, 0, 2):
+        root = np.sqrt(x[i])
+        if root > 0.5:
+            total += root
+        else:
+            total = total * 2.0 + 3.0 * x[i]
+    return total
+
+
+def _turned(x):
+    total = 0.0
+    for i in range(3):
+        w = x * ONES[0] * A[i]
+        angle = np.sqrt(w @ w)
+        if angle > 1e-8:
+            p = A + np.cross(w / angle, A) * np.sin(angle)
+        else:
+            p = A + np.cross(w, A)
+        total += p[0] * p[1] + p[2]
+    return total
+
+
+def _logs_asked_for(x):
+    logs = np.log(x * ONES[0])
+    if x > 0.5:
+        return np.sum(logs)
+    if not x > 0.0:
+        return 3.0 * x
+    return x * x
+
+
 CASES = {
     "log": (lambda x: np.where(x > 0, np.log(x), 0.0), 0.0, 0.0, 0.0),
     "log, of a negative number": (lambda x: np.where(x > 0, np.log(x), 0.0), -1.0, 0.0, 0.0),
@@ -42,6 +75,9 @@ CASES = {
     ),
     "mean": (lambda x: np.where(x > 0, np.mean(np.sqrt(x * (A + 2.0))), 0.0), 0.0, 0.0, 0.0),
     "branch taken by an if": (lambda x: np.log(x) if x > 0 else 2.0 * x, 0.0, 2.0, 0.0),
+    "computed before an if in a loop": (lambda x: _roots_asked_for(-x * A), -4.0, 2.75, -0.03125),
+    "turned vectors": (_turned, 0.0, 0.0, -8.0),
+    "computed before a chain of ifs": (_logs_asked_for, 0.0, 3.0, 0.0),
     "norm at zero": (lambda x: np.linalg.norm(x * A), 0.0, 0.0, 0.0),
     "root of a sum of squares": (lambda x: np.sqrt(np.sum((x * A) ** 2)), 0.0, 0.0, 0.0),
     "root of a product with itself": (lambda x: np.sqrt((x * A) @ (x * A) / 4), 0.0, 0.0, 0.0),

@@ -185,6 +185,20 @@ def test_integers_of_the_caller_are_specialised_on_and_need_no_windows():
     assert "first" not in untraced.grad(power).source(0.5, 3)
 
 
+def test_only_what_decides_how_long_inner_loops_run_is_specialised_on():
+    def grown(x, rate, n):
+        for i in range(n):
+            for _ in range(i):
+                x = x + rate * np.sin(x)
+        return np.sum(x)
+
+    x, h = np.linspace(0.1, 0.5, 3), 1e-6
+    d_x, d_rate = untraced.grad(grown, (0, 1))(x, 0.3, 4)
+    want = (grown(x, 0.3 + h, 4) - grown(x, 0.3 - h, 4)) / (2 * h)
+    assert d_rate == pytest.approx(want, rel=1e-8)
+    assert np.sum(d_x) == pytest.approx((grown(x + h, 0.3, 4) - grown(x - h, 0.3, 4)) / (2 * h), rel=1e-8)
+
+
 def test_a_linear_body_needs_no_tape():
     def halve(x):
         y = x

@@ -81,7 +81,7 @@ from .linear import (
 from .lists import item_vjp, kept_vjp, made_again, zero_list
 from .loops import for_vjp, while_vjp
 from .places import Hole, Place, untouched
-from .reach import either, reached, scattered
+from .reach import anywhere, either, reached, scattered
 from .reductions import cumulative_vjp, put_axes_back, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
@@ -394,8 +394,9 @@ def _pieces(s: Apply, ct: Atom, mask: Atom | None, masks: Mapping[int, Atom | No
     elif (both := crossed(s, adj.made.get)) is not None:
         x, y = both
         whole = cast_like(b, materialise(b, ct, out), out)
-        adj.add(x, cross(b, y, whole) if x in adj.active else None)
-        adj.add(y, cross(b, whole, x) if y in adj.active else None)
+        vectors = None if mask is None else anywhere(b, mask, out.ndim, (out.ndim - 1,))
+        adj.add(x, cross(b, y, whole) if x in adj.active else None, mask=vectors)
+        adj.add(y, cross(b, whole, x) if y in adj.active else None, mask=vectors)
     else:
         for i, mask in masks.items():
             adj.add(s.args[i], concatenate_vjp(b, s, ct, i), mask=mask)
@@ -450,6 +451,10 @@ def _if(s: If, adj: Adjoints) -> If:
     )
     adj.b.append(If(targets, s.condition, then, orelse, s.span))
     adj.table.update(zip(touched, targets, strict=True))
+    for v in touched:
+        sides = [part is inner[0] for part in inner if v in part.table]
+        if v not in so_far and len(sides) == 1 and may_be_steep(v, adj.made):  # only one branch reads it
+            adj.masks[v] = make.broadcast_to(adj.b, Choice(s.condition, sides[0]).mask(adj.b), v.aval.shape)
     return statement
 
 

@@ -60,10 +60,10 @@ def reached(b: Builder, s: Apply, mask: Atom, i: int) -> Atom | None:
             return _factor(b, s, mask, i)
         case Cumulative():
             assert isinstance(s.attrs, CumulativeAttrs)
-            return _anywhere(b, mask, out.ndim, (s.attrs.axis,))
+            return anywhere(b, mask, out.ndim, (s.attrs.axis,))
         case Fourier():
             assert isinstance(s.attrs, FourierAttrs)
-            return _anywhere(b, mask, out.ndim, s.attrs.axes)
+            return anywhere(b, mask, out.ndim, s.attrs.axes)
         case Linalg():
             return make.any(b, mask) if mask.aval.shape else mask
         case _:
@@ -74,7 +74,7 @@ def narrowed(b: Builder, mask: Atom, out: Shape, shape: Shape) -> Atom:
     """Where an array of this shape, which was broadcast to `out`, counts anywhere."""
     lead = len(out) - len(shape)
     spread = [i for i in range(len(out)) if i < lead or (shape[i - lead] == 1 and out[i] != 1)]
-    kept = _anywhere(b, mask, len(out), spread)
+    kept = anywhere(b, mask, len(out), spread)
     while kept.aval.ndim > len(shape):
         kept = make.squeeze(b, kept, (0,))
     return kept
@@ -89,7 +89,7 @@ def scattered(b: Builder, shape: Shape, mask: Atom, dims: tuple[Dim, ...], dyn: 
     return make.elementwise(b, ops.GREATER, count, const(0))
 
 
-def _anywhere(b: Builder, mask: Atom, ndim: int, axes: tuple[int, ...] | list[int]) -> Atom:
+def anywhere(b: Builder, mask: Atom, ndim: int, axes: tuple[int, ...] | list[int]) -> Atom:
     """`np.any` along these axes of the `ndim` to which the mask broadcasts; they stay, with one element."""
     lead = ndim - mask.aval.ndim
     explicit = tuple(i - lead for i in axes if i >= lead and mask.aval.shape[i - lead] != 1)
@@ -130,7 +130,7 @@ def _factor(b: Builder, s: Apply, mask: Atom, i: int) -> Atom | None:
     assert isinstance(s.attrs, ContractAttrs)
     labels, out = (s.attrs.lhs, s.attrs.rhs)[i], s.attrs.out
     others = [k for k, label in enumerate(out) if label not in labels]
-    narrow = _anywhere(b, mask, len(out), others)
+    narrow = anywhere(b, mask, len(out), others)
     if narrow is not mask and not set(s.attrs.lhs) | set(s.attrs.rhs) <= set(out):
         return None
     mask = narrow

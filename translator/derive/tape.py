@@ -12,7 +12,7 @@ for i in range(n):                   y_tape = np.empty((n, 3))
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from .. import make, ops
 from ..builder import Builder
@@ -29,6 +29,7 @@ from ..ir import (
     Range,
     Statement,
     Var,
+    While,
     blocks_of,
     const,
     free_variables,
@@ -79,19 +80,38 @@ class NeedTrip(UnsupportedError):
 
 def behind_of(function: Function, atoms: Sequence[Var]) -> set[Var]:
     """All values from which `atoms` are computed, and `atoms` themselves."""
-    makers = {v: s for s in walk(function.body) for v in (*s.targets, *(p for b in blocks_of(s) for p in b.params))}
+    sources = {v: found for s in walk(function.body) for v, found in _sources(s)}
     seen: set[Var] = set()
-    pending = list(atoms)
+    pending: list[Atom] = list(atoms)
     while pending:
         v = pending.pop()
-        if v in seen:
-            continue
-        seen.add(v)
-        if v in makers:
-            s = makers[v]
-            inner = [x for block in blocks_of(s) for x in free_variables(block)]
-            pending += [a for a in (*inputs_of(s), *inner) if isinstance(a, Var)]
+        if isinstance(v, Var) and v not in seen:
+            seen.add(v)
+            pending += sources.get(v, ())
     return seen
+
+
+def _sources(s: Statement) -> Iterator[tuple[Var, Sequence[Atom]]]:
+    """What a statement defines, in its blocks as well, each with what it is directly made of."""
+    match s:
+        case If():
+            for t, x, y in zip(s.targets, s.then.results, s.orelse.results, strict=True):
+                yield t, (s.condition, x, y)
+        case For():
+            turns = (s.range.start, s.range.stop, s.range.step)
+            yield s.body.params[0], turns
+            for t, p, *both in zip(s.targets, s.body.params[1:], s.inits, s.body.results, strict=True):
+                yield t, (*both, *turns)
+                yield p, (*both, *turns)
+        case While():
+            parts = (s.targets, s.body.params, s.condition.params, s.inits, s.body.results)
+            for t, p, q, *both in zip(*parts, strict=True):
+                for v in (t, p, q):
+                    yield v, (*both, *s.condition.results)
+        case _:
+            inner = [x for block in blocks_of(s) for x in free_variables(block)]
+            for v in (*s.targets, *(p for block in blocks_of(s) for p in block.params)):
+                yield v, (*inputs_of(s), *inner)
 
 
 @dataclass(frozen=True, slots=True)
