@@ -71,6 +71,7 @@ class Choices:
     lines: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     places: list[tuple[int, str]] = field(default_factory=list)
+    masked: list[int] = field(default_factory=list)  # the axes whose place has the shape of the mask (Triton)
 
 
 @dataclass(slots=True)
@@ -241,8 +242,22 @@ class Body:
         if isinstance(self.dialect, Cuda):
             zero = self.dialect.literal(v.dtype.type(0), v.dtype)
             return f"{guard} ? {pointer}[{address}] : {zero}" if guard else f"{pointer}[{address}]"
-        mask = self.mask(access) + (f" & {guard}, other=0" if guard else "")
+        mask = self.mask(access)
+        if guard:
+            address, whole = self.spread(v, address, mask == f", mask={self.whole(v)}"), self.whole(v)
+            mask = f", mask={whole} & {guard}, other=0"
         return f"tl.load({pointer}{'' if address == '0' else f' + {address}'}{mask})"
+
+    def whole(self, v: Value) -> str:
+        """The mask of the shape that a value may have (Triton)."""
+        return "mask" if v.along or not self.lowered.axes else "row_mask"
+
+    def spread(self, v: Value, address: str, is_whole: bool) -> str:
+        """An address of that shape, which a mask of that shape asks for (Triton)."""
+        if is_whole:
+            return address
+        zeros = f"tl.zeros_like({self.whole(v)}).to(tl.int32)"
+        return zeros if address == "0" else f"{address} + {zeros}"
 
     def inside(self, v: Value, bounds: Sequence[tuple[int, int, int]]) -> str:
         """The test that the indices are within bounds; a bound that is the end of the axis is not tested."""
@@ -265,13 +280,13 @@ class Body:
     def look(self, v: Value, source: Look) -> list[str]:
         """A load at places given by integers: negative ones count from the end; out of range nothing is read."""
         pointer = self.pointer("in", source.param, v.name, v.dtype)
-        mask = "mask" if v.along or not self.lowered.axes else "row_mask"
-        strides = self.strides[source.param]
-        address = self.layout.address(
-            pointer.removesuffix("_ptr"), source.param, self.accesses[id(v)], self.lowered.names
-        )
+        mask, access, strides = self.whole(v), self.accesses[id(v)], self.strides[source.param]
+        address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, self.lowered.names)
         found = self.choices(v.name, source.param, source.chosen, v.args, mask)
         address = self.chosen_address(v.name, source.param, address, found, strides)
+        if self.triton:
+            is_whole = self.mask(access) == f", mask={mask}" or any(strides[axis] for axis in found.masked)
+            address = self.spread(v, address, is_whole)
         return [*found.lines, *self.look_inside(v, pointer, address, found.tests, mask)]
 
     def choices(
@@ -290,6 +305,7 @@ class Body:
                 continue
             at, size = names.fresh(f"{hint}_at"), self.size(hint, array, axis, c) if wraps else ""
             if triton:
+                found.masked.append(axis)
                 found.lines.append(f"{at} = tl.where({mask}, {wide}, 0)")
                 found.lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
             else:
