@@ -14,6 +14,7 @@ from ..translator.ir import DType
 from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
 from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
+from .divisors import Divisors, divisors_of
 from .layout import INT32, Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
 from .loose import contracted, loose_values, normal_roots
@@ -112,6 +113,7 @@ class Body:
         self.counted = self._counted()
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
+        self.divisors: Divisors | None = None  # of a long row (CUDA)
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
 
     # ---- parameters --------------------------------------------------------------------------------
@@ -153,6 +155,8 @@ class Body:
                 x, y, z = (self.single(a) for a in (c.x, c.y, c.z))
                 fma = "tl.fma" if self.triton else "fmaf"
                 return [self.declare(v, f"{fma}({c.signs[0]}{x}, {y}, {c.signs[1]}{z})")]
+            case Call() if (text := self.divisors and self.divisors.quotient(self, v)):
+                return [self.declare(v, text)]
             case Call():
                 text = call_expression(self.dialect, v, v.source, self.text, self.quick, v in self.loose)
                 if v in self.normal_roots:
@@ -517,6 +521,7 @@ class Body:
         last = max((v.stage for v in values), default=0)
         result = []
         totals: dict[int, list[str]] = {}  # lines that finish the sums of earlier passes
+        self.divisors = divisors_of(self)
         for p in range(last + 1):
             step = Pass()
             for v in values:
@@ -532,6 +537,7 @@ class Body:
             self.walks.append({v.source.param for v in needed if isinstance(v.source, Load)})
             step.scans = any(isinstance(v.source, Scan) for v in needed)
             step.inside = [text for v in needed for text in self.line(v)]
+            step.before += self.divisors.made() if self.divisors else []
             for o in walked:
                 totals[id(o.total)] = gather(self, step, o)
             step.gathered = [self.gathered(f) for f in folds]
