@@ -41,7 +41,8 @@ def with_one_each(block: Block, language: str, counting: Set[Var]) -> Block:
         if users[x] != {id(s), *map(id, update[:1])}:
             continue
         reader = [b for b in block.statements if users.get(target) == {id(b)} and _joins(b)]
-        for chosen in ([made, *update, s, *reader], [made, *update, s]):
+        before = _reshaped(s, made, makers, users)
+        for chosen in ([made, *before, *update, s, *reader], [made, *before, *update, s]):
             if not reader and s.op.name == "put_add" and _is_filled(made):
                 continue  # zeros and atomic sums move no more than a kernel that writes them all
             table, own = _compared(s, update)
@@ -84,6 +85,16 @@ def _updated(s: Apply, makers: Makers, users: Mapping[Var, set[int]]) -> list[Ap
         if users[choice.targets[0]] == {id(operation)} and all(b is a or not b.aval.shape for b in operation.args):
             return [choice, operation]
     return []
+
+
+def _reshaped(s: Apply, made: Statement, makers: Makers, users: Mapping[Var, set[int]]) -> list[Apply]:
+    """Where what is stored is a result of the matrix's maker with other axes, as in `p[i, y[:, None]] -= v[:, None]`:
+    the statement that gives it those."""
+    given = s.args[1]
+    other = makers.get(given) if isinstance(given, Var) else None
+    if not (isinstance(other, Apply) and isinstance(other.op, Reshape)) or users[other.targets[0]] != {id(s)}:
+        return []
+    return [other] if any(a in made.targets for a in other.args) else []
 
 
 def _joins(s: Statement) -> bool:

@@ -118,6 +118,7 @@ def quotient_by_few(w: Writer, x: Value, divisor: Value | np.generic) -> Value:
     quotient as division rounds it. (P. Markstein, Computation of elementary functions on the IBM RISC System/6000
     processor, IBM J. Res. Dev. 34 (1990), for q within one unit of the last place; just below 1 it may be off by one
     and a half, and of 8e8 quotients there and elsewhere none differed.) LLVM fuses both products: each has one use.
+    What lacks of a quotient of the smallest normal numbers is subnormal, and counts for 0: its last bit may be another.
 
     The scale bears the sign of the divisor, so that a zero keeps its own. Where something is infinite or 0 / 0, the
     correction is NaN and the product has the right value. Barriers keep XLA from joining the factors.

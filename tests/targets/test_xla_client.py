@@ -552,23 +552,34 @@ def test_arguments_are_let_go_of_when_a_call_is_over(behind: int) -> None:
     assert alive() is None, len(results)
 
 
-def test_memory_of_temporaries_is_kept() -> None:
-    """48 MB: mapped anew in pages of 4 kB, they would be 11,719 faults in every call."""
-    import resource
+SMOOTHED = """
+import resource
+import numpy as np
+from untraced import accelerate
 
-    def smoothed(x: Any) -> None:
-        for _ in range(3):
-            x[1:-1] = 0.5 * (x[2:] + x[:-2])
+def smoothed(x):
+    for _ in range(3):
+        x[1:-1] = 0.5 * (x[2:] + x[:-2])
 
-    x = np.random.default_rng(0).standard_normal(2_000_000)
-    expected, ours, faults = x.copy(), accelerate(smoothed, target="cpu"), []
-    for _ in range(6):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        ours(x)
-        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-        smoothed(expected)
-    np.testing.assert_array_equal(x, expected)
-    assert min(faults) < 1_000, faults
+x = np.random.default_rng(0).standard_normal(2_000_000)
+expected, ours, faults = x.copy(), accelerate(smoothed, target="cpu"), []
+for _ in range(6):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    ours(x)
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    smoothed(expected)
+np.testing.assert_array_equal(x, expected)
+assert min(faults) < 1_000, faults
+"""
+
+
+def test_memory_of_temporaries_is_kept(tmp_path: Path) -> None:
+    """48 MB: mapped anew in pages of 4 kB, they would be 11,719 faults in every call. In a process of its own: where
+    much of the heap is free already, the C library gives memory back.
+    """
+    script = tmp_path / "smoothed.py"
+    script.write_text(SMOOTHED)
+    subprocess.run([sys.executable, script], check=True, timeout=120)
 
 
 def test_memory_of_what_is_written_into_an_argument_goes_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
     def f(x):                           def f_grad(x):
         return np.mean(x) * np.max(x)       t = np.max(x)
                                             t1 = x == t
-                                            return np.mean(x) * (t1 / np.sum(t1)) + t / 5
+                                            return np.mean(x) * (t1 / np.count_nonzero(t1)) + t / 5
 
 Elements that are equally large share the cotangent of an extreme.
 """

@@ -40,7 +40,6 @@ from ..ops.core import (
     IndexAttrs,
     Linalg,
     LinalgAttrs,
-    Op,
     Put,
     Reduce,
     ReduceAttrs,
@@ -57,6 +56,7 @@ from ..ops.core import (
 )
 from ..shortcut import runs_always
 from .idioms import EYE, TRI
+from .operators import COMPARISONS, LOGIC, OF_TRUTHS, OPERATORS, UNARY
 from .pieces import (
     call,
     constant,
@@ -74,41 +74,12 @@ from .pieces import (
     slice_,
     subscript,
 )
+from .products import einsum_formula, flipped, is_matmul
 from .sourcetext import text_of
 from .temporaries import is_affine, is_stack
 
-OPERATORS: dict[str, type[ast.operator]] = {
-    "+": ast.Add,
-    "-": ast.Sub,
-    "*": ast.Mult,
-    "/": ast.Div,
-    "//": ast.FloorDiv,
-    "%": ast.Mod,
-    "**": ast.Pow,
-    "&": ast.BitAnd,
-    "|": ast.BitOr,
-    "^": ast.BitXor,
-    "<<": ast.LShift,
-    ">>": ast.RShift,
-}
 TAKEN = 1 << 12  # elements that NumPy looks up faster by np.take than by an index behind a slice
 SHORT = 4  # the last element of a longer axis is x[-1]; of one of 8 or more, the one before is x[-2]
-COMPARISONS: dict[str, type[ast.cmpop]] = {
-    "==": ast.Eq,
-    "!=": ast.NotEq,
-    "<": ast.Lt,
-    "<=": ast.LtE,
-    ">": ast.Gt,
-    ">=": ast.GtE,
-}
-LOGIC: dict[Op, type[ast.boolop]] = {ops.LOGICAL_AND: ast.And, ops.LOGICAL_OR: ast.Or}
-OF_TRUTHS = {  # how logical operations on arrays of bool are written
-    ops.LOGICAL_AND: ops.BITWISE_AND,
-    ops.LOGICAL_OR: ops.BITWISE_OR,
-    ops.LOGICAL_XOR: ops.BITWISE_XOR,
-    ops.LOGICAL_NOT: ops.INVERT,
-}
-UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "~": ast.Invert}
 
 
 # ---- operations ----------------------------------------------------------------------------------
@@ -419,7 +390,7 @@ class Expressions:
         for flip_left, flip_right in ((False, False), (False, True), (True, False), (True, True)):
             if (flip_left and len(lhs) < 2) or (flip_right and len(rhs) < 2):
                 continue
-            if is_matmul(_flipped(lhs) if flip_left else lhs, _flipped(rhs) if flip_right else rhs, out):
+            if is_matmul(flipped(lhs) if flip_left else lhs, flipped(rhs) if flip_right else rhs, out):
                 left = ast.Attribute(left, "T" if len(lhs) == 2 else "mT", ast.Load()) if flip_left else left
                 right = ast.Attribute(right, "T" if len(rhs) == 2 else "mT", ast.Load()) if flip_right else right
                 return ast.BinOp(left, ast.MatMult(), right)
@@ -592,30 +563,6 @@ def _unit(value: int, aval: Aval) -> tuple[object, ...]:
     return (aval, np.asarray(value, aval.dtype).tobytes())
 
 
-# ---- products ------------------------------------------------------------------------------------
-
-
-def _flipped(labels: tuple[int, ...]) -> tuple[int, ...]:
-    """The labels of `x.mT`."""
-    return (*labels[:-2], labels[-1], labels[-2])
-
-
-def is_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...]) -> bool:
-    """Whether `x @ y` with these labels gives `out`."""
-    if not lhs or not rhs:
-        return False
-    inner = lhs[-1]
-    rows, columns = lhs[-2:-1], rhs[-1:] if len(rhs) > 1 else ()
-    if inner != (rhs[-2] if len(rhs) > 1 else rhs[0]) or inner in out:
-        return False
-    left, right = lhs[:-2], rhs[:-2]
-    longer, shorter = (left, right) if len(left) >= len(right) else (right, left)
-    if shorter and longer[-len(shorter) :] != shorter:
-        return False
-    core = (*rows, *columns)
-    return out == (*longer, *core) and len(set(core)) == len(core) and not set(core) & set(longer)
-
-
 def _has_few_digits(aval: Aval) -> bool:
     """Whether NumPy's stable sort goes by digits, in a tenth of the time of the other."""
     return aval.dtype.kind in "iub" and aval.dtype.itemsize <= 2
@@ -629,19 +576,3 @@ def _axis_of(roll: Apply) -> ast.Constant:
 def _along(x: Atom, axis: int) -> dict[str, ast.expr]:
     """The keyword that says the axis, which a vector does not need."""
     return {} if x.aval.ndim == 1 else {"axis": integer(axis)}
-
-
-def einsum_formula(attrs: ContractAttrs) -> str:
-    """ "ij,jk->ik": letters in order of appearance."""
-    letters: dict[int, str] = {}
-    alphabet = iter("ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH")
-    for label in (*attrs.lhs, *attrs.rhs):
-        if label not in letters:
-            letters[label] = next(alphabet)
-
-    def spell(labels: tuple[int, ...]) -> str:
-        return "".join(letters[x] for x in labels)
-
-    return f"{spell(attrs.lhs)},{spell(attrs.rhs)}->{spell(attrs.out)}"
-
-
