@@ -155,8 +155,8 @@ class Body:
                 x, y, z = (self.single(a) for a in (c.x, c.y, c.z))
                 fma = "tl.fma" if self.triton else "fmaf"
                 return [self.declare(v, f"{fma}({c.signs[0]}{x}, {y}, {c.signs[1]}{z})")]
-            case Call() if (text := self.divisors and self.divisors.quotient(self, v)):
-                return [self.declare(v, text)]
+            case Call() if self.divisors is not None and (quotient := self.divisors.quotient(self, v)):
+                return [self.declare(v, quotient)]
             case Call():
                 text = call_expression(self.dialect, v, v.source, self.text, self.quick, v in self.loose)
                 if v in self.normal_roots:
