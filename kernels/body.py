@@ -14,7 +14,7 @@ from ..translator.ir import DType
 from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
 from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
-from .divisors import Divisors, divisors_of
+from .divisors import Divisors
 from .layout import INT32, Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
 from .loose import contracted, loose_values, normal_roots
@@ -113,7 +113,7 @@ class Body:
         self.counted = self._counted()
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
-        self.divisors: Divisors | None = None  # of a long row (CUDA)
+        self.divisors: Divisors | None = None  # of a row (CUDA)
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
 
     # ---- parameters --------------------------------------------------------------------------------
@@ -521,7 +521,7 @@ class Body:
         last = max((v.stage for v in values), default=0)
         result = []
         totals: dict[int, list[str]] = {}  # lines that finish the sums of earlier passes
-        self.divisors = divisors_of(self)
+        self.divisors = None if self.triton else Divisors()
         for p in range(last + 1):
             step = Pass()
             for v in values:

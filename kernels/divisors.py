@@ -21,9 +21,6 @@ from .lower import Call, Number, Value
 if TYPE_CHECKING:
     from .body import Body
 
-MANY = 512  # elements of a row, from which on a thread has some eight of them
-
-
 @dataclass(slots=True)
 class Divisors:
     """Of one walk along a row: the names of divisors by value, and lines that make those of the pass under way."""
@@ -47,7 +44,3 @@ class Divisors:
         """The lines, to stand before the pass that was written last."""
         lines, self.lines = self.lines, []
         return lines
-
-
-def divisors_of(body: Body) -> Divisors | None:
-    return Divisors() if not body.triton and body.layout.columns >= MANY else None

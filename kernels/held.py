@@ -17,7 +17,7 @@ from dataclasses import field, replace
 
 from ..translator.records import dataclass
 from .body import Body, Pass
-from .divisors import divisors_of
+from .divisors import Divisors
 from .lower import Fold, Load, Number, Position, Scan, Value
 from .neighbours import Neighbours
 from .program import Launch, make_launch
@@ -208,7 +208,7 @@ class HeldRows(Neighbours):
 
     def passes(self) -> list[Pass]:
         result: list[Pass] = []
-        self.divisors = divisors_of(self)
+        self.divisors = Divisors()
         for p, needed in enumerate(self.schedule):
             step = HeldPass()
             for v in self.lowered.values:
