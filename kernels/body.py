@@ -14,6 +14,7 @@ from ..translator.ir import DType
 from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
 from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
+from .divisors import Divisors
 from .layout import INT32, Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
 from .loose import contracted, loose_values, normal_roots
@@ -71,6 +72,7 @@ class Choices:
     lines: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     places: list[tuple[int, str]] = field(default_factory=list)
+    masked: list[int] = field(default_factory=list)  # the axes whose place has the shape of the mask (Triton)
 
 
 @dataclass(slots=True)
@@ -111,6 +113,7 @@ class Body:
         self.counted = self._counted()
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
+        self.divisors: Divisors | None = None  # of a row (CUDA)
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
 
     # ---- parameters --------------------------------------------------------------------------------
@@ -152,6 +155,8 @@ class Body:
                 x, y, z = (self.single(a) for a in (c.x, c.y, c.z))
                 fma = "tl.fma" if self.triton else "fmaf"
                 return [self.declare(v, f"{fma}({c.signs[0]}{x}, {y}, {c.signs[1]}{z})")]
+            case Call() if self.divisors is not None and (quotient := self.divisors.quotient(self, v)):
+                return [self.declare(v, quotient)]
             case Call():
                 text = call_expression(self.dialect, v, v.source, self.text, self.quick, v in self.loose)
                 if v in self.normal_roots:
@@ -241,8 +246,22 @@ class Body:
         if isinstance(self.dialect, Cuda):
             zero = self.dialect.literal(v.dtype.type(0), v.dtype)
             return f"{guard} ? {pointer}[{address}] : {zero}" if guard else f"{pointer}[{address}]"
-        mask = self.mask(access) + (f" & {guard}, other=0" if guard else "")
+        mask = self.mask(access)
+        if guard:
+            address, whole = self.spread(v, address, mask == f", mask={self.whole(v)}"), self.whole(v)
+            mask = f", mask={whole} & {guard}, other=0"
         return f"tl.load({pointer}{'' if address == '0' else f' + {address}'}{mask})"
+
+    def whole(self, v: Value) -> str:
+        """The mask of the shape that a value may have (Triton)."""
+        return "mask" if v.along or not self.lowered.axes else "row_mask"
+
+    def spread(self, v: Value, address: str, is_whole: bool) -> str:
+        """An address of that shape, which a mask of that shape asks for (Triton)."""
+        if is_whole:
+            return address
+        zeros = f"tl.zeros_like({self.whole(v)}).to(tl.int32)"
+        return zeros if address == "0" else f"{address} + {zeros}"
 
     def inside(self, v: Value, bounds: Sequence[tuple[int, int, int]]) -> str:
         """The test that the indices are within bounds; a bound that is the end of the axis is not tested."""
@@ -265,13 +284,13 @@ class Body:
     def look(self, v: Value, source: Look) -> list[str]:
         """A load at places given by integers: negative ones count from the end; out of range nothing is read."""
         pointer = self.pointer("in", source.param, v.name, v.dtype)
-        mask = "mask" if v.along or not self.lowered.axes else "row_mask"
-        strides = self.strides[source.param]
-        address = self.layout.address(
-            pointer.removesuffix("_ptr"), source.param, self.accesses[id(v)], self.lowered.names
-        )
+        mask, access, strides = self.whole(v), self.accesses[id(v)], self.strides[source.param]
+        address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, self.lowered.names)
         found = self.choices(v.name, source.param, source.chosen, v.args, mask)
         address = self.chosen_address(v.name, source.param, address, found, strides)
+        if self.triton:
+            is_whole = self.mask(access) == f", mask={mask}" or any(strides[axis] for axis in found.masked)
+            address = self.spread(v, address, is_whole)
         return [*found.lines, *self.look_inside(v, pointer, address, found.tests, mask)]
 
     def choices(
@@ -290,6 +309,7 @@ class Body:
                 continue
             at, size = names.fresh(f"{hint}_at"), self.size(hint, array, axis, c) if wraps else ""
             if triton:
+                found.masked.append(axis)
                 found.lines.append(f"{at} = tl.where({mask}, {wide}, 0)")
                 found.lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
             else:
@@ -501,6 +521,7 @@ class Body:
         last = max((v.stage for v in values), default=0)
         result = []
         totals: dict[int, list[str]] = {}  # lines that finish the sums of earlier passes
+        self.divisors = None if self.triton else Divisors()
         for p in range(last + 1):
             step = Pass()
             for v in values:
@@ -516,6 +537,7 @@ class Body:
             self.walks.append({v.source.param for v in needed if isinstance(v.source, Load)})
             step.scans = any(isinstance(v.source, Scan) for v in needed)
             step.inside = [text for v in needed for text in self.line(v)]
+            step.before += self.divisors.made() if self.divisors else []
             for o in walked:
                 totals[id(o.total)] = gather(self, step, o)
             step.gathered = [self.gathered(f) for f in folds]

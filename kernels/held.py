@@ -17,6 +17,7 @@ from dataclasses import field, replace
 
 from ..translator.records import dataclass
 from .body import Body, Pass
+from .divisors import Divisors
 from .lower import Fold, Load, Number, Position, Scan, Value
 from .neighbours import Neighbours
 from .program import Launch, make_launch
@@ -207,6 +208,7 @@ class HeldRows(Neighbours):
 
     def passes(self) -> list[Pass]:
         result: list[Pass] = []
+        self.divisors = Divisors()
         for p, needed in enumerate(self.schedule):
             step = HeldPass()
             for v in self.lowered.values:
@@ -215,6 +217,7 @@ class HeldRows(Neighbours):
             folds, roots, stores = self.roots(p)
             own, known = self.fresh(p, needed, roots)
             step.inside = [text for v in own for text in self.line(v)]
+            step.before += self.divisors.made() if self.divisors else []
             step.known = [self.kept_as(v) for v in known]
             step.found = [self.kept_as(v) for v in own if id(v) in self.places]
             step.gathered = [self.gathered(f) for f in folds]

@@ -237,6 +237,20 @@ template <class T> __device__ inline void add_half_at(T* x, T y) {
     const unsigned int pair = high ? (unsigned int)y.bits << 16 | 0x8000u : 0x80000000u | y.bits;
     add_halves((unsigned int*)((unsigned long long)x & ~3ULL), pair, y);
 }"""
+CUDA_HELPERS["quotient"] = """// x / y of many x: the product with 1 / y, and what that lacks of the quotient,
+// where neither 1 / y nor that is subnormal: of quotients below `least`, which may be infinite, it may be.
+struct Divisor { float y, inverse, least; };
+__device__ inline Divisor divisor(float y) {
+    const float inverse = 1 / y, size = fabsf(inverse), infinite = __int_as_float(0x7f800000);
+    return {y, inverse, size >= 1.17549435e-38f ? fmaxf(size * 7.888609e-31f, 2.3509887e-38f) : infinite};
+}
+__device__ __attribute__((noinline)) float divided(float x, float y) { return x / y; }
+__device__ inline float quotient(float x, Divisor by) {
+    const float product = x * by.inverse;
+    const float z = fmaf(-fmaf(product, by.y, -x), by.inverse, product);
+    if (fabsf(z) >= by.least) return z;
+    return x == 0 && product == 0 ? product : divided(x, by.y);
+}"""
 CUDA_HELPERS |= {name: _on_device(text) for name, text in complex_numbers.HELPERS.items()}
 CUDA_HELPERS["add_parts_at"] = """template <class T>
 __device__ inline void add_parts_at(complex_t<T>* x, complex_t<T> y) {

@@ -84,6 +84,10 @@ def window(x: Any, i: Any, k: Any) -> Any:
     return x[i, k[0] : k[0] + 3] * 2
 
 
+def of_one_number(x: Any, i: Any) -> Any:
+    return np.count_nonzero(x[i], keepdims=True)
+
+
 R = np.random.default_rng(0)
 X, ROWS, SOLID = R.standard_normal(50), R.standard_normal((20, 7)), R.standard_normal((4, 6, 5)).astype("f4")
 I, J, K = R.integers(-50, 50, 300), R.integers(0, 7, 9), R.integers(-20, 20, 33)
@@ -106,6 +110,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "one_column": (one_column, (ROWS, K, -3)),
     "one_column_of_the_device": (one_column, (ROWS, K, np.array(4, "i4"))),
     "columns_in_turn": (columns_in_turn, (ROWS, R.integers(-20, 20, 3000))),
+    "of_one_number": (of_one_number, (np.broadcast_to(X[:1], X.shape), I)),
     "table": (table, (R.integers(0, 4, 10),)),
 }
 

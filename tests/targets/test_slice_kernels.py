@@ -105,6 +105,12 @@ def joined(x: Any, y: Any) -> Any:
     return np.stack([x, y * 2], 1) + 1, np.hstack([x, y, x])[:, ::-1].T * 2 + np.concatenate([x.T, y.T, x.T])
 
 
+def begun_by_truths(x: Any) -> Any:
+    z = np.logical_or(x, x)
+    z[1:] = x[1:]
+    return z * 1
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "heat": (heat, [values(9, 13), 3]),
     "waves": (waves, [values(7, 12), 3]),
@@ -118,6 +124,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "life": (life, [RNG.integers(0, 2, (7, 9)).astype(bool), 2]),
     "with_ghosts": (with_ghosts, [values(5, 7, dtype="f4")]),
     "joined": (joined, [values(4, 6), values(4, 6)]),
+    "of_one_row": (begun_by_truths, [np.broadcast_to(values(3), (2, 3))]),
+    "of_one_number": (begun_by_truths, [np.broadcast_to(values(1), (3, 5))]),
+    "of_one_column": (begun_by_truths, [np.broadcast_to(values(3, 1), (3, 5))]),
     "planes": (planes, [values(3, 5, 4), values(3)]),
 }
 

@@ -96,12 +96,17 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
 def tril(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(_triangle(m.shape, k), m, m.dtype.type(0).item())
+    return np.where(_triangle(m.shape, k), m, _nothing(m.dtype))
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(_triangle(m.shape, k - 1), m.dtype.type(0).item(), m)
+    return np.where(_triangle(m.shape, k - 1), _nothing(m.dtype), m)
+
+
+def _nothing(dtype: Any) -> Any:
+    """A 0 of Python's that an array of this dtype keeps its own beside; bfloat16 keeps it beside an int alone."""
+    return 0 if dtype.kind == "V" else dtype.type(0).item()
 
 
 def _triangle(shape: Any, k: Any) -> Any:

@@ -169,7 +169,11 @@ def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None) -> Atom:
 def _scaled(b: Builder, x: Atom, places: int) -> Atom:
     scale = 10.0 ** abs(places)
     there, back = (make.multiply, make.divide) if places > 0 else (make.divide, make.multiply)
-    return back(b, make.elementwise(b, ops.RINT, there(b, x, scale)), scale)
+
+    def rounded(y: Atom) -> Atom:  # NumPy writes each step into an array of x's dtype; bfloat16 times 10.0 is float32
+        return y if y.aval.dtype == x.aval.dtype else make.astype(b, y, x.aval.dtype)
+
+    return rounded(back(b, make.elementwise(b, ops.RINT, rounded(there(b, x, scale))), scale))
 
 
 def fix(b: Builder, x: Any, out: Any = None) -> Atom:

@@ -3,6 +3,20 @@
 // (x - mean) / np.sqrt(variance + 1e-5) * gain + bias
 typedef int index_t;
 
+// x / y of many x: the product with 1 / y, and what that lacks of the quotient,
+// where neither 1 / y nor that is subnormal: of quotients below `least`, which may be infinite, it may be.
+struct Divisor { float y, inverse, least; };
+__device__ inline Divisor divisor(float y) {
+    const float inverse = 1 / y, size = fabsf(inverse), infinite = __int_as_float(0x7f800000);
+    return {y, inverse, size >= 1.17549435e-38f ? fmaxf(size * 7.888609e-31f, 2.3509887e-38f) : infinite};
+}
+__device__ __attribute__((noinline)) float divided(float x, float y) { return x / y; }
+__device__ inline float quotient(float x, Divisor by) {
+    const float product = x * by.inverse;
+    const float z = fmaf(-fmaf(product, by.y, -x), by.inverse, product);
+    if (fabsf(z) >= by.least) return z;
+    return x == 0 && product == 0 ? product : divided(x, by.y);
+}
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
@@ -58,11 +72,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) layer_norm_t(
         const float variance = t_3 / count;
         const float t_4 = variance + 1e-05f;
         const float t_5 = sqrtf(t_4);
+        const Divisor t_5_divides = divisor(t_5);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
-            const float t_6 = t_1[k] / t_5;
+            const float t_6 = quotient(t_1[k], t_5_divides);
             const float gain = gain_ptr[column];
             const float t_7 = t_6 * gain;
             const float bias = bias_ptr[column];
@@ -115,6 +130,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) layer_norm_t_by4(
         const float variance = t_3 / count;
         const float t_4 = variance + 1e-05f;
         const float t_5 = sqrtf(t_4);
+        const Divisor t_5_divides = divisor(t_5);
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
@@ -125,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) layer_norm_t_by4(
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
-                const float t_6 = t_1[k] / t_5;
+                const float t_6 = quotient(t_1[k], t_5_divides);
                 const float gain = gain_pack.at[lane];
                 const float t_7 = t_6 * gain;
                 const float bias = bias_pack.at[lane];

@@ -1,6 +1,20 @@
 // x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * gain
 typedef int index_t;
 
+// x / y of many x: the product with 1 / y, and what that lacks of the quotient,
+// where neither 1 / y nor that is subnormal: of quotients below `least`, which may be infinite, it may be.
+struct Divisor { float y, inverse, least; };
+__device__ inline Divisor divisor(float y) {
+    const float inverse = 1 / y, size = fabsf(inverse), infinite = __int_as_float(0x7f800000);
+    return {y, inverse, size >= 1.17549435e-38f ? fmaxf(size * 7.888609e-31f, 2.3509887e-38f) : infinite};
+}
+__device__ __attribute__((noinline)) float divided(float x, float y) { return x / y; }
+__device__ inline float quotient(float x, Divisor by) {
+    const float product = x * by.inverse;
+    const float z = fmaf(-fmaf(product, by.y, -x), by.inverse, product);
+    if (fabsf(z) >= by.least) return z;
+    return x == 0 && product == 0 ? product : divided(x, by.y);
+}
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
@@ -45,11 +59,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t(
         const float t_2 = t_1 / count;
         const float t_3 = t_2 + 1e-06f;
         const float t_4 = sqrtf(t_3);
+        const Divisor t_4_divides = divisor(t_4);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
-            const float t_5 = x[k] / t_4;
+            const float t_5 = quotient(x[k], t_4_divides);
             const float gain = gain_ptr[column];
             const float t_6 = t_5 * gain;
             t_6_ptr[row * columns + column] = t_6;
@@ -85,6 +100,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(
         const float t_2 = t_1 / count;
         const float t_3 = t_2 + 1e-06f;
         const float t_4 = sqrtf(t_3);
+        const Divisor t_4_divides = divisor(t_4);
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
@@ -94,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
-                const float t_5 = x[k] / t_4;
+                const float t_5 = quotient(x[k], t_4_divides);
                 const float gain = gain_pack.at[lane];
                 const float t_6 = t_5 * gain;
                 t_6_out_pack.at[lane] = t_6;

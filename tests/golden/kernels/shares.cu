@@ -1,6 +1,20 @@
 // np.cumsum(x, axis=-1) / np.sum(x, axis=-1, keepdims=True)
 typedef int index_t;
 
+// x / y of many x: the product with 1 / y, and what that lacks of the quotient,
+// where neither 1 / y nor that is subnormal: of quotients below `least`, which may be infinite, it may be.
+struct Divisor { float y, inverse, least; };
+__device__ inline Divisor divisor(float y) {
+    const float inverse = 1 / y, size = fabsf(inverse), infinite = __int_as_float(0x7f800000);
+    return {y, inverse, size >= 1.17549435e-38f ? fmaxf(size * 7.888609e-31f, 2.3509887e-38f) : infinite};
+}
+__device__ __attribute__((noinline)) float divided(float x, float y) { return x / y; }
+__device__ inline float quotient(float x, Divisor by) {
+    const float product = x * by.inverse;
+    const float z = fmaf(-fmaf(product, by.y, -x), by.inverse, product);
+    if (fabsf(z) >= by.least) return z;
+    return x == 0 && product == 0 ? product : divided(x, by.y);
+}
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 
 // All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
@@ -50,12 +64,13 @@ extern "C" __global__ void shares_t(
         }
         const float t_1 = block_fold<Sum, float>(t_1_sofar, 0.0f);
         float t_sofar = (-0.0f);
+        const Divisor t_1_divides = divisor(t_1);
         for (index_t start = 0; start < columns; start += blockDim.x) {
             const bool inside = start + (index_t)threadIdx.x < columns;
             const index_t column = inside ? start + (index_t)threadIdx.x : columns - 1;
             const float x = x_ptr[row * columns + column];
             const float t = block_scan<Sum, float>(inside ? x : (-0.0f), t_sofar);
-            const float t_2 = t / t_1;
+            const float t_2 = quotient(t, t_1_divides);
             if (inside) t_2_ptr[row * columns + column] = t_2;
         }
     }

@@ -2,6 +2,20 @@
 // e / np.sum(e, axis=1, keepdims=True)
 typedef int index_t;
 
+// x / y of many x: the product with 1 / y, and what that lacks of the quotient,
+// where neither 1 / y nor that is subnormal: of quotients below `least`, which may be infinite, it may be.
+struct Divisor { float y, inverse, least; };
+__device__ inline Divisor divisor(float y) {
+    const float inverse = 1 / y, size = fabsf(inverse), infinite = __int_as_float(0x7f800000);
+    return {y, inverse, size >= 1.17549435e-38f ? fmaxf(size * 7.888609e-31f, 2.3509887e-38f) : infinite};
+}
+__device__ __attribute__((noinline)) float divided(float x, float y) { return x / y; }
+__device__ inline float quotient(float x, Divisor by) {
+    const float product = x * by.inverse;
+    const float z = fmaf(-fmaf(product, by.y, -x), by.inverse, product);
+    if (fabsf(z) >= by.least) return z;
+    return x == 0 && product == 0 ? product : divided(x, by.y);
+}
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 
@@ -53,11 +67,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t(
             t_2_sofar = Sum()(t_2_sofar, e[k]);
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
+        const Divisor t_2_divides = divisor(t_2);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
-            const float t_3 = e[k] / t_2;
+            const float t_3 = quotient(e[k], t_2_divides);
             t_3_ptr[row * columns + column] = t_3;
         }
     }
@@ -101,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t_by4(
             }
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
+        const Divisor t_2_divides = divisor(t_2);
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
@@ -109,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t_by4(
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
-                const float t_3 = e[k] / t_2;
+                const float t_3 = quotient(e[k], t_2_divides);
                 t_3_out_pack.at[lane] = t_3;
             }
             *reinterpret_cast<Pack<float>*>(t_3_ptr + row * columns + first) = t_3_out_pack;
