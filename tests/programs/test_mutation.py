@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -656,3 +657,19 @@ def test_arrays_from_outside_that_a_loop_meets_first(f: Any, target: str) -> Non
         arrays.append([held.w, *held.layers, held.named["a"], OUTSIDE[0]])
     for a, b in zip(*arrays, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def stores_what_is_there(a: Any, i: int) -> Any:
+    a[i] = a[i]
+    for k in range(i):
+        a[k - 1] = a[k - 1]
+    return a.sum()
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("i", [3, 5, 7, -6])
+def test_stores_that_change_nothing_have_places(i: int, target: str) -> None:
+    fast = accelerate(stores_what_is_there, target=target)
+    for f in (fast, stores_what_is_there):
+        with pytest.raises(IndexError) if i not in range(-5, 5) else contextlib.nullcontext():
+            assert f(np.ones(5), i) == 5.0

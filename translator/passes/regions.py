@@ -2,7 +2,7 @@
 
     y = (x[1:] - x[:-1])[2:]                   y = x[3:] - x[2:-1]
     y = x.T[0]                                 y = x[:, 0]
-    x[i] = x[i]
+    x[1:3] = x[1:3]
 """
 
 from __future__ import annotations
@@ -153,10 +153,10 @@ def _in_one(d: Dim) -> Dim:
 
 
 def put(call: Call, definitions: Definitions) -> Found:
-    """Storing what stands there already."""
-    if call.op is not ops.PUT:
+    """Storing what stands there already, at places that are known to be there: others may raise."""
+    if call.op is not ops.PUT or len(call.args) > 2:
         return None
-    x, value = call.args[:2]
+    x, value = call.args
     read = made_by(value, ops.INDEX, definitions)
     if read is None or read.args[0] is not x:
         return None
