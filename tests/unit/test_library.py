@@ -211,6 +211,17 @@ def test_extremes_without_nans_keep_bfloat16(function: Any, axis: int | None) ->
     np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
 
 
+def triangles_and_roundings(x: Any) -> Any:
+    return np.tril(x), np.triu(x, 1), np.round(x, 1), np.round(x, -1)
+
+
+def test_triangles_and_roundings_keep_bfloat16() -> None:
+    x = (np.arange(-12.0, 12).reshape(4, 6) * 1.37).astype(ml_dtypes.bfloat16)
+    for got, want in zip(accelerate(triangles_and_roundings)(x), triangles_and_roundings(x), strict=True):
+        assert got.dtype == want.dtype == x.dtype
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
+
+
 def test_every_library_function_is_tested_and_found() -> None:
     for module, calls in MODULES.items():
         assert set(module.NUMPY_NAMES) <= {name for name, _, _ in calls}
