@@ -110,7 +110,7 @@ def bind_results(e: Emitter, targets: Sequence[Var], results: Sequence[Value], f
 def emit_for(e: Emitter, s: For) -> None:
     """A while over a counter 0, 1, ... n - 1, whose trip count XLA recognises; the index is computed from it.
 
-    A loop that raises ends there: it may be long.
+    A loop that raises ends there, and one of an unknown number of turns where a check fails: it may be long.
     """
     flagged = e.checked.statement(s)
     if not s.targets and not flagged:
@@ -120,6 +120,7 @@ def emit_for(e: Emitter, s: For) -> None:
     start, step, trips = _plan(e, s.range)
     if e.flag is not None and not isinstance(trips, int):  # it may be what a `raise` refused
         trips = w.select(_all_is_well(w, e.flag), trips, w.integer(0))
+    ends = flagged and (may_raise(s) or not isinstance(trips, int))
     inits = [w.integer(0), *(e.result(a, p) for a, p in zip(s.inits, s.body.params[1:], strict=True))]
     if flagged:
         inits.append(e.flag_value())
@@ -127,7 +128,7 @@ def emit_for(e: Emitter, s: For) -> None:
 
     def go(values: Sequence[Value], end: Number = trips) -> Value:
         further = w.compare("LT", values[0], _value(w, end))
-        return w.both(further, _all_is_well(w, values[-1])) if flagged and may_raise(s) else further
+        return w.both(further, _all_is_well(w, values[-1])) if ends else further
 
     def turn(values: Sequence[Value]) -> list[Value]:
         counter, *carried = values

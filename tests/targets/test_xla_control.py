@@ -160,6 +160,8 @@ def test_the_first_failure_in_a_loop_is_reported() -> None:
     check(build, np.arange(5.0), 5)
     with pytest.raises(IndexError, match="index 5 is"):
         run_xla(program(build, np.arange(5.0), 9), [np.arange(5.0), 9])
+    with pytest.raises(IndexError, match="index 5 is"):  # where the loop ends: so many turns take hours
+        run_xla(program(build, np.arange(5.0), 1 << 45), [np.arange(5.0), 1 << 45])
 
 
 def test_a_while_whose_condition_leaves_the_array_ends() -> None:
