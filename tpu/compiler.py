@@ -30,6 +30,7 @@ from ..kernels.loops import ON_ADDRESSES, NativeLoop
 from ..translator.errors import Diagnostic, LoopsError
 
 MOST_BYTES = 1 << 26
+_INSTEAD = "set UNTRACED_NATIVE_LOOPS=0 to leave loops to XLA"
 _ARM = platform.machine() in ("arm64", "aarch64")
 # Loops are as fast as at -O3, which takes GCC twice as long for many of them. Clang has no such model, and needs none.
 # Threaded jumps make of choices, one instruction each on vectors, branches that come together again in many ways.
@@ -159,7 +160,7 @@ def _made(source: str, store: Store) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr.strip()[:500])
-            raise LoopsError(Diagnostic(f"{path} cannot compile a loop", why=first))
+            raise LoopsError(Diagnostic(f"{path} cannot compile a loop", why=first, instead=_INSTEAD))
         store.adopt(made, library)
     return library
 
@@ -200,7 +201,7 @@ def _shared(loops: Sequence[NativeLoop]) -> ctypes.CDLL:
     try:
         library = _loaded(_source(loops))
     except OSError as error:  # no memory for another process, no room on the disk
-        raise LoopsError(Diagnostic("the C++ compiler cannot be run", why=str(error))) from error
+        raise LoopsError(Diagnostic("the C++ compiler cannot be run", why=str(error), instead=_INSTEAD)) from error
     if any(loop.listens for loop in loops):
         interrupts.share(library)
     return library
