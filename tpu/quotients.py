@@ -16,6 +16,7 @@ from .writer import F32, F64, Value, Writer
 _EXPONENTS = {F64: 1000, F32: 120}
 _ELEMENTS_OF_A_DIVISOR = 16  # for fewer, the reciprocals and scales cost as much as the divisions that they save
 _SMALLEST = 8192
+_SMALLEST_OF_ROWS = 1 << 17
 # How much else a kernel may do for each element. Divisions run beside other arithmetic: where there is much, they cost
 # nothing. Those of float32 take half the time.
 _LIGHT = {F64: 8, F32: 3}
@@ -55,11 +56,13 @@ def _divides_many(s: Apply) -> bool:
     out, divisor = s.targets[0].aval, s.args[1].aval
     if divisor.size * _ELEMENTS_OF_A_DIVISOR > out.size or out.size < _SMALLEST or out.dtype not in _EXPONENTS:
         return False
+    # Divisions of float32 are fast: only rows gain, and of small arrays XLA would part the longer kernel among threads.
+    if out.dtype == F32 and (divisor.shape[-1:] != (1,) or out.size < _SMALLEST_OF_ROWS):
+        return False
     if isinstance(s.args[1], Const):
         most = 2.0 ** _EXPONENTS[out.dtype]
         return not divisor.shape and bool(1 / most < np.abs(s.args[1].value) < most)
-    # Of a divisor for each column, kernels make the reciprocal anew in every row: too dear beside float32's divisions.
-    return out.dtype == F64 or divisor.shape[-1:] in ((), (1,))
+    return True
 
 
 class _Kernels:
