@@ -172,3 +172,52 @@ def test_as_a_person_writes(
     for pattern in absent:
         assert not re.search(pattern, source), f"{pattern}\n{source}"
     check_grads(fun, args, order=1, modes=("rev",))
+
+
+def lorenz(state: F8, n: int) -> Any:
+    x, y, z = state
+    for _ in range(n):
+        dx, dy, dz = 10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z
+        x, y, z = x + 0.01 * dx, y + 0.01 * dy, z + 0.01 * dz
+    return x + y * z
+
+
+def gated(w: F8, x: F8) -> Any:
+    c = np.zeros(3)
+    for row in x:
+        gate = 1 / (1 + np.exp(-(w @ row)))
+        c = gate * c + (1 - gate) * np.tanh(row)
+    return c.sum()
+
+
+def bordered(x: F8) -> Any:
+    u = np.zeros(6)
+    u[1:-1] = x[1:-1] * x[:-2]
+    u[0] = x[1]
+    u[-1] = x[0]
+    return np.sum(u * u * u)
+
+
+def test_what_stood_in_one_line_does_so_again() -> None:
+    state = np.array([0.3, 0.5, 0.7])
+    source = grad(lorenz).source(state, 15)
+    assert source.count("        x, y, z = x_tape[i], y_tape[i], z_tape[i]\n") == 1
+    assert source.count("        dx, dy, dz = ") == 1
+    assert sum(1 for line in source.splitlines() if line.strip()) <= 20, source
+    check_grads(lambda s: lorenz(s, 15), (state,), order=2)
+
+
+def test_a_logistic_function_gives_its_own_slope() -> None:
+    w, x = M[:3, :3], M[:, :3]
+    assert "gate * (1.0 - gate)" in grad(gated).source(w, x)
+    check_grads(gated, (w, x), order=3)
+    z = np.array([-800.0, -2.0, 3.0])
+    with np.errstate(over="ignore"):
+        slopes = grad(lambda z: np.sum(1.0 / (1.0 + np.exp(-2.0 * z))))(z)
+    np.testing.assert_allclose(slopes, 0.5 / np.cosh(z.clip(-300.0)) ** 2, atol=1e-200)
+
+
+def test_places_apart_are_not_emptied_for_one_another() -> None:
+    x = np.array([0.3, 0.7, -0.4, 0.9, 1.1, 0.2])
+    assert "= 0.0" not in grad(bordered).source(x)
+    check_grads(bordered, (x,), order=2)

@@ -35,6 +35,7 @@ from ..ir import (
     While,
     const,
     free_variables,
+    is_number,
 )
 from ..named import Rolled, cross, crossed, roll, rolled
 from ..ops.core import (
@@ -111,7 +112,7 @@ class Adjoints:
         self.outermost = True
         self.changing: frozenset[Var] = frozenset()  # values that differ between the trips of an enclosing loop
         self.restored: dict[Var, Var] = {}  # arrays that loops start from, as their backward loops leave them (undo.py)
-        self.holes: dict[Var, Hole] = {}  # places in cotangents of the table that are still to be set to zero
+        self.holes: dict[Var, tuple[Hole, ...]] = {}  # places in cotangents that are still to be set to zero
         self.origins = Origins()  # the definitions of forward values
         self.loops: tuple[For, ...] = ()  # the enclosing loops
         self.place: Var | None = None  # of the trip of the loop whose body this is: how many came before it
@@ -157,7 +158,7 @@ class Adjoints:
 
     def add(self, a: Atom, c: Atom | None, choice: Choice | None = None, mask: Atom | None = None) -> None:
         """Add `c`, perhaps subject to a choice or zero outside a mask, to the cotangent of `a`, if `a` is active."""
-        if c is None or not isinstance(a, Var) or a not in self.active:
+        if c is None or is_number(c, 0) or not isinstance(a, Var) or a not in self.active:
             return
         old = self.table.get(a)
         self.origin[a] = self.b.span
@@ -207,8 +208,8 @@ class Adjoints:
 
     def settle(self, v: Var) -> Atom | None:
         """The cotangent of `v` so far, with its choice applied and its hole set to zero."""
-        hole, choice = self.holes.pop(v, None), self.choices.pop(v, None)
-        if hole is not None:
+        holes, choice = self.holes.pop(v, ()), self.choices.pop(v, None)
+        for hole in holes:
             with self.b.at(hole.span):
                 emptied = make.put(self.b, self.table[v], const(0.0), hole.place.dims, hole.place.dyn)
                 self.table[v] = named(self.b, emptied, self.hint(v))
@@ -246,21 +247,36 @@ class Adjoints:
         """Add `c` to the cotangent of `x` at an index, in place of what has been accumulated there so far."""
         if not isinstance(x, Var) or x not in self.active:
             return
-        place, makers, hole = Place(x.aval.shape, dims, dyn), self.makers, self.holes.get(x)
+        place, makers, holes = Place(x.aval.shape, dims, dyn), self.makers, self.holes.get(x, ())
         self._mask_at(x, place, mask)
-        fills = hole is not None and hole.place.same(place, makers) and place.distinct(makers)
-        if hole is not None and fills:
-            del self.holes[x]
-            if hole.holds(c, makers):
+        filled = next((h for h in holes if h.place.same(place, makers) and place.distinct(makers)), None)
+        others = tuple(h for h in holes if h is not filled)
+        fills = filled is not None and all(h.place.apart(place, makers, self.loops) for h in others)
+        if filled is not None and fills:
+            self.holes[x] = others
+            if filled.holds(c, makers):
                 return
-        elif hole is None or not hole.place.apart(place, makers, self.loops):
+        elif is_number(c, 0):
+            return
+        elif not holes or not all(h.place.apart(place, makers, self.loops) for h in holes):
             self.settle(x)
         so_far = named(self.b, materialise(self.b, self.table.get(x), strong(x.aval)), self.hint(x))
         anew = fills or (untouched(so_far, place, makers, self.loops) and place.distinct(makers))
         store = make.put if anew else make.put_add
         self.table[x] = named(self.b, store(self.b, so_far, c, dims, dyn), self.hint(x))
 
-    def stored_over(self, s: Apply, ct: Atom, mask: Atom | None) -> None:
+    def open_holes(self, s: Apply) -> tuple[Hole, ...]:
+        """Take the holes in the cotangent of the array that the store `s` leaves, if they may stay open: the store is
+        elsewhere, and nothing has been added to the cotangent of what it overwrites.
+        """
+        x, target, place = s.args[0], s.targets[0], Place(s.targets[0].aval.shape, *index_parts(s, 2))
+        passed_on = s.op is ops.PUT and (x not in self.active or x not in self.table)
+        found = self.holes.get(target, ())
+        if not passed_on or not all(h.place.apart(place, self.makers, self.loops) for h in found):
+            return ()
+        return self.holes.pop(target, ())
+
+    def stored_over(self, s: Apply, ct: Atom, mask: Atom | None, holes: tuple[Hole, ...] = ()) -> None:
         """Pass on the cotangent `ct` of the array that the store `s` leaves: what it overwrote has cotangent zero.
 
         The zero is stored only when something reads it: where the new value was computed from the old one, as in
@@ -272,7 +288,7 @@ class Adjoints:
             return
         whole = materialise(self.b, ct, strong(x.aval))
         self.add(x, whole, mask=mask)
-        self.holes[x] = Hole(Place(x.aval.shape, *index_parts(s, 2)), whole, self.b.span)
+        self.holes[x] = (*holes, Hole(Place(x.aval.shape, *index_parts(s, 2)), whole, self.b.span))
 
     def take(self, v: Var) -> Atom | None:
         """Remove and return the cotangent of `v`, which is complete: the walk has reached its definition."""
@@ -327,9 +343,10 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
                 _choose_later(s, ct, choice, adj)
             return [s]
         case Apply():
+            holes = adj.open_holes(s) if isinstance(s.op, Put) else ()
             ct, mask = adj.take_masked(s.targets[0], s.args)
             if ct is not None:
-                _apply(s, ct, mask, adj)
+                _apply(s, ct, mask, adj, holes)
             return [s]
         case If():
             return [_if(s, adj)]
@@ -358,7 +375,7 @@ def _choose_later(s: Apply, ct: Atom, choice: Choice, adj: Adjoints) -> None:
     adj.add(x, reduce_vjp(b, s, ct), Choice(condition, choice.side))
 
 
-def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
+def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints, holes: tuple[Hole, ...]) -> None:
     b, op, x = adj.b, s.op, s.args[0] if s.args else None
     active = [i for i in linked_args(s) if s.args[i] in adj.active]
     if x is None or not active:
@@ -407,12 +424,9 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
                 value = put_vjp_value(b, s, ct, place.distinct(adj.makers))
                 adj.add(s.args[1], value, mask=masks[1])
             if 0 in active:
-                adj.stored_over(s, ct, within)
+                adj.stored_over(s, ct, within, holes)
         case Tape(name="item"):
-            if (before := adj.masks.pop(cast(Var, x), None)) is not None and (mask is not None or adj.sometimes):
-                adj.masks[cast(Var, x)] = used_entry(b, s, before, mask)
-            so_far = adj.table.get(cast(Var, x)) or zero_list(b, x, adj.makers, adj.hint(cast(Var, x)))
-            adj.table[cast(Var, x)] = item_vjp(b, s, materialise(b, ct, strong(s.targets[0].aval)), so_far)
+            _item(s, ct, mask, adj)
         case Tape():
             if 1 in active:
                 place = kept_at(s, adj.place)
@@ -423,6 +437,15 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
             assert_never(op)
+
+
+def _item(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
+    """Of the list from which an entry is read."""
+    b, x = adj.b, cast(Var, s.args[0])
+    if (before := adj.masks.pop(x, None)) is not None and (mask is not None or adj.sometimes):
+        adj.masks[x] = used_entry(b, s, before, mask)
+    so_far = adj.table.get(x) or zero_list(b, x, adj.makers, adj.hint(x))
+    adj.table[x] = item_vjp(b, s, materialise(b, ct, strong(s.targets[0].aval)), so_far)
 
 
 def _pieces(s: Apply, ct: Atom, mask: Atom | None, masks: Mapping[int, Atom | None], adj: Adjoints) -> None:

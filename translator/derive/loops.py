@@ -85,16 +85,7 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     if all(c is None for c in cts):
         return [s]
     live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
-    part = adj.inner(adj.b)
-    part.loops = (*adj.loops, s)
-    part.origins.learn((s,))
-    inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
-    part.changing |= inside - stored_into(s)
-    part.place = Var("k", s.body.params[0].aval)
-    if anew:
-        part.nest = None
-    elif adj.outermost:
-        part.nest = Nest.of(s, adj.made, put_back)
+    part = _inside(s, adj, anew, put_back)
     through = {k: cts[k] for k in live if passes_through(s.body, k)}
     live = [k for k in live if k not in through]
     states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
@@ -135,24 +126,37 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     # What passes through every trip as it is, the body reads from outside the loop.
     unchanged = {k: cts[k] for k in states if k not in live}
     constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
-    unchanged |= through
     constant |= masks.constant(tapes.body)
     starts = [_start(adj, s.targets[k], cts[k], carried[k]) for k in live]
     for j, v in enumerate(touched, len(live)):
         starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
-    starts += [masks.start(at) for at in masks.ends]
+    starts += map(masks.start, masks.ends)
     finals = _backward_loop(s, tapes, (*starts, *(s.targets[k] for k in tapes.undone)), constant, adj)
     left = dict(zip(masks.ends, finals[len(live) + len(touched) :], strict=False))
     masks.leave(left, touched)
-    for k, v in zip(tapes.undone, finals[len(starts) :], strict=True):
-        if isinstance(init := s.inits[k], Var):
-            adj.restored[init] = v
+    put_back_now = zip(tapes.undone, finals[len(starts) :], strict=True)
+    adj.restored.update((init, v) for k, v in put_back_now if isinstance(init := s.inits[k], Var))
     for j, v in enumerate(touched, len(live)):
         whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
         adj.table[v] = named(adj.b, whole, adj.hint(v))
-    for k, c in (*zip(live, finals, strict=False), *unchanged.items()):
+    for k, c in (*zip(live, finals, strict=False), *(unchanged | through).items()):
         adj.add(s.inits[k], c, mask=masks.final(k, left))
     return tapes.forward
+
+
+def _inside(s: For, adj: Adjoints, anew: bool, put_back: Set[int]) -> Adjoints:
+    """The cotangents in the body of `s`, before any is known."""
+    part = adj.inner(adj.b)
+    part.loops = (*adj.loops, s)
+    part.origins.learn((s,))
+    inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
+    part.changing |= inside - stored_into(s)
+    part.place = Var("k", s.body.params[0].aval)
+    if anew:
+        part.nest = None
+    elif adj.outermost:
+        part.nest = Nest.of(s, adj.made, put_back)
+    return part
 
 
 def _give_back(s: For, cts: Sequence[Atom | None], outer: Sequence[Atom | None], adj: Adjoints) -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
@@ -69,8 +68,11 @@ class Origins:
         level |= seen
         return False
 
+    def __contains__(self, a: object) -> bool:
+        return a in self.made or a in self.joined
+
     def _is_tame(self, s: Apply, finite: bool) -> bool:
-        return (finite and s.op is ops.MULTIPLY) or _is_tame(s, ChainMap(self.made, self.joined))
+        return (finite and s.op is ops.MULTIPLY) or _is_tame(s, self)
 
 
 def _finite(a: Atom, makers: Container[Atom]) -> bool:

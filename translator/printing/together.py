@@ -7,7 +7,7 @@ They are joined where none reads what another on the line gives a new value.
 
 from __future__ import annotations
 
-from collections.abc import Set
+import re
 
 from ..errors import Span
 from ..ir import Apply, Var
@@ -40,8 +40,8 @@ class Together:
     def __init__(self) -> None:
         self.open: _Open | None = None
 
-    def join(self, lines: list[Line], s: Apply, target: str, value: str, reads: Set[str]) -> None:
-        """The last line is `target = value`, which reads these names: let it stand in the one before it, if it may."""
+    def join(self, lines: list[Line], s: Apply, target: str, value: str) -> None:
+        """The last line is `target = value`: let it stand in the one before it, if it may."""
         line, last = lines[-1], len(lines) - 1
         name = target.partition("[")[0]
         kind = _kind(s, name, value)
@@ -49,7 +49,8 @@ class Together:
         self.open = _Open(last, s.span, kind, [target], [value], {name})
         if before is None or before.at != last - 1 or before.kind != kind or line.comment:
             return
-        if name in before.changed or reads & before.changed or not (kind or _beside(before.span, s.span)):
+        reads = re.findall(r"\w+", f"{target} {value}")
+        if not before.changed.isdisjoint(reads) or not (kind or _beside(before.span, s.span)):
             return
         targets, values = [*before.targets, target], [*before.values, value]
         text = f"{', '.join(targets)} = {', '.join(values)}"

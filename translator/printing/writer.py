@@ -387,7 +387,7 @@ class Writer:
         if id(s) in self.plan.ownership.updates and not t.aval.shape and isinstance(s.op, Elementwise):
             target, equals, value = self.names[t], " = ", text_of(self.expressions.apply(s))
         if equals:
-            self.together.join(self.lines, s, target, value, self.reads(*s.args))
+            self.together.join(self.lines, s, target, value)
 
     def keep(self, s: Apply) -> None:
         """Append to a tape, or change an entry. An array that is stored into later is copied first."""
