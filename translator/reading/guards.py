@@ -49,6 +49,15 @@ class Guard:
         return self.kind == "equal" and _is_number(self.expected)
 
     @property
+    def of_container(self) -> bool:
+        """Whether the guard is about a list, a dict, a set or an object of a user's class."""
+        return self.kind == "structure" or isinstance(self.expected, set) or self._of_class
+
+    @property
+    def _of_class(self) -> bool:
+        return self.capture.path[-1:] == (("attr", "__class__"),)
+
+    @property
     def of_nothing(self) -> bool:
         """Whether the guard is about absence."""
         return self.expected is _MISSING
@@ -59,6 +68,12 @@ class Guard:
         if value is _MISSING:
             raise LookupError(self.capture.name)
         return value
+
+    def container(self) -> Any:
+        """What the guard is about now, where that is a container."""
+        if not self._of_class:
+            return self.value()
+        return _from(self.space, Capture(self.capture.function, self.capture.name, self.capture.path[:-1]))
 
     def holds(self) -> bool:
         """Whether the fact still holds."""
