@@ -175,7 +175,7 @@ class _Finder:
         parameter = self.parameters.get(v.cell)
         is_itself = not v.path and (parameter is None or v is parameter or not purpose().hands_back)
         steps = tuple(self._step(s, Ref(v.cell, v.path[:k])) for k, s in enumerate(v.path))
-        taken = [lying for cell, lying in self.ctx.reshapes.taken if cell is v.cell and lying.in_line]
+        taken = [lying for cell, lying in self.ctx.reshapes.taken if cell is v.cell and lying.in_line and lying.is_view]
         layouts = tuple(x for x in taken if x.path == v.path[: len(x.path)])
         return Shown(origin, steps, is_itself, layouts)
 
