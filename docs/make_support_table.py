@@ -77,8 +77,8 @@ What SciPy computes from known numbers alone (windows, filters, nodes) is a cons
 
 DIFFERENCES = """## Where results are not NumPy's
 
-- Arguments in the other byte order are read by their values. What NumPy would copy from them in their order
-  (`x.copy()`, `x[[0, 1]]`, `np.zeros_like(x)`) comes in the machine's, and `x.dtype` is the machine's.
+- In derivatives and batches, arguments in the other byte order are read by their values. What NumPy would copy from
+  them in their order (`x.copy()`, `x[[0, 1]]`) may come in the machine's.
 - Arrays of their own, where NumPy has views or the argument: reshapes of a Fortran-ordered argument's transpose,
   `as_strided`, what a loop leaves that has made no turn, or has only swapped names. Tuples, and containers from
   outside the function, come back as new ones; lists, dicts and sets of the caller's as themselves. What

@@ -25,7 +25,7 @@ from .changes import changed_containers, follow
 from .context import Context
 from .guards import fetch
 from .steps import is_read_only, is_shown, shown
-from .values import Cell, Choice, OpStep, Path, Ref, Step, Value, is_leaf
+from .values import Cell, Choice, OpStep, Path, Ref, Step, Value, is_leaf, leaves_in
 from .views import Lying
 
 if TYPE_CHECKING:
@@ -135,6 +135,8 @@ class _Finder:
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
         found = list(self._found_in(self.value, ()))
+        if purpose().hands_back:
+            self._check_bytes([v for _, v in found if type(v) is Ref])
         inner: dict[Cell, list[tuple[Keys, Ref]]] = {}
         for keys, v in found:
             if type(v) is not Ref:
@@ -151,6 +153,14 @@ class _Finder:
                 self.known[cell] = Beside(self._place(Ref(cell)))
                 for keys, r in refs:
                     yield Returned(keys, (self._shown(r),))
+
+    def _check_bytes(self, found: Sequence[Ref]) -> None:
+        """Leave it to CPython to copy what has its bytes in the other order."""
+        copied = [v.cell for v in found if self._origin(v) is None or self._shown(v).layouts]
+        within = {v.cell for v in leaves_in(self.value) if type(v) is Ref} - {v.cell for v in found}
+        if any(cell.swapped for cell in (*copied, *within)):
+            what = "the function returns what may be a copy of an array with its bytes in the other order"
+            self.ctx.cut(self.ctx.frame.source.node, what, why="such a copy has that order, too")
 
     def _found_in(self, v: Value, keys: Keys) -> Iterator[tuple[Keys, Value]]:
         """The arrays, and the containers of the caller's, in the result."""
