@@ -79,8 +79,8 @@ DIFFERENCES = """## Where results are not NumPy's
 
 - In derivatives and batches, arguments in the other byte order are read by their values. What NumPy would copy from
   them in their order (`x.copy()`, `x[[0, 1]]`) may come in the machine's.
-- Arrays of their own, where NumPy has views or the argument: reshapes of a Fortran-ordered argument's transpose,
-  `as_strided`, what a loop leaves that has made no turn, or has only swapped names. Tuples, and containers from
+- Arrays of their own, where NumPy has views or the argument: `as_strided`, what a loop leaves that has made no turn,
+  or has only swapped names, and of what a branch chooses reshapes of an argument in Fortran's order. Tuples, and containers from
   outside the function, come back as new ones; lists, dicts and sets of the caller's as themselves. What
   `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
 - Complex numbers: powers of infinities and NaN and those that overflow, `np.round` to decimals of infinities, and the

@@ -32,8 +32,8 @@ varying: contextvars.ContextVar[frozenset[Outside]] = contextvars.ContextVar("va
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A fact about the outside that a reading relies on. `kind`: same, equal, array, swapped (an array with its bytes in
-    the other order), content, structure, absent.
+    """A fact about the outside that a reading relies on. `kind`: same, equal, array, swapped (an array with its bytes
+    in the other order), content, structure, absent.
     """
 
     capture: Capture

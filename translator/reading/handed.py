@@ -12,6 +12,7 @@ arguments and results, numbers and arrays, are further results of the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,6 +124,7 @@ class _Finder:
         self.value = value
         self.is_one = is_one
         self.beside: list[Value] = []
+        self.copies: dict[int, tuple[Lying, ...]] = {}  # by parts of the result: what makes a view of a copy
         self.known: dict[Cell, Origin] = {cell: Given(place) for place, cell in ctx.callers.arrays}
         self.known.update((cell, p.capture) for p, _, cell in ctx.captures.params if cell is not None and p.capture)
         if not purpose().hands_back:
@@ -164,7 +166,10 @@ class _Finder:
 
     def _found_in(self, v: Value, keys: Keys) -> Iterator[tuple[Keys, Value]]:
         """The arrays, and the containers of the caller's, in the result."""
-        if type(v) is Ref or id(v) in self.containers:
+        if type(v) is Ref:
+            yield keys, self._as_numpy_has_it(v)
+            return
+        if id(v) in self.containers:
             yield keys, v
             return
         if self.is_one(v):
@@ -173,6 +178,17 @@ class _Finder:
         if opened is not None:
             for k, x in enumerate(opened[0]):
                 yield from self._found_in(x, (*keys, k))
+
+    def _as_numpy_has_it(self, v: Ref) -> Ref:
+        """The reshape, where `v` is a copy of what is a view of the caller's array if that lies in another order.
+        Neither has been written since.
+        """
+        view, number = self.ctx.reshapes.copied.get(v.cell, (v, 0))
+        if view is v or number in self.ctx.reshapes.relied_on or not self._origin(view):
+            return v
+        found = Ref(view.cell, (*view.path, *v.path))
+        self.copies[id(found)] = (replace(self.ctx.reshapes.taken[number][1], is_view=True),)
+        return found
 
     def _origin(self, v: Ref) -> Origin | None:
         if not self._is_shown(v):
@@ -186,7 +202,8 @@ class _Finder:
         is_itself = not v.path and (parameter is None or v is parameter or not purpose().hands_back)
         steps = tuple(self._step(s, Ref(v.cell, v.path[:k])) for k, s in enumerate(v.path))
         taken = [lying for cell, lying in self.ctx.reshapes.taken if cell is v.cell and lying.in_line]
-        layouts = tuple(x for x in taken if x.path == v.path[: len(x.path)])
+        layouts = tuple(x for x in taken if x.is_view and x.path == v.path[: len(x.path)])
+        layouts = (*layouts, *self.copies.get(id(v), ()))
         return Shown(origin, steps, is_itself, layouts)
 
     def _step(self, step: Step, before: Ref) -> tuple[Step | Windows, tuple[int, ...]]:

@@ -72,8 +72,10 @@ def view_of(
     if not lying.is_view:
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
-        copied = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
-        ctx.reshapes.unwritten[copied.cell] = [len(ctx.reshapes.taken) - 1]
+        copied, number = Ref(ctx.cell(atom_of_copy(ctx, base, steps))), len(ctx.reshapes.taken) - 1
+        copied.cell.swapped = view.cell.swapped
+        ctx.reshapes.unwritten[copied.cell] = [number]
+        ctx.reshapes.copied[copied.cell] = view, number
         return copied
     return view if view.aval.shape or ctx.boxes else ctx.number(view)
 
