@@ -83,8 +83,8 @@ DIFFERENCES = """## Where results are not NumPy's
   or has only swapped names, and of what a branch chooses reshapes of an argument in Fortran's order. Tuples, and containers from
   outside the function, come back as new ones; lists, dicts and sets of the caller's as themselves. What
   `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
-- Complex numbers: powers of infinities and NaN and those that overflow, `np.round` to decimals of infinities, and the
-  sign of infinities of `sin` and `sinh` that C99 leaves open.
+- Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
+  open.
 - `sum` of a list or an array adds in NumPy's order in derivatives, where Python goes from left to right.
 - In derivatives, lists of unknown lengths that meet must be of one length: one of a single element is refused.
 - A global that another thread binds anew during a call may be read before or after.

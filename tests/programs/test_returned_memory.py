@@ -136,7 +136,7 @@ def rows(x):
 
 def reshaped(x):
     flat, line, part = x.T.reshape(-1), x.T.ravel(), x[:, ::2].T.ravel()
-    return flat, flat[2:], line, part, x[:, :2].T.reshape(-1)
+    return flat, line, part, x[:, :2].T.reshape(-1)
 
 
 PROGRAMS: list[Program] = [

@@ -11,6 +11,7 @@ arguments and results, numbers and arrays, are further results of the program.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,10 @@ class _Finder:
 
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
-        found = list(self._found_in(self.value, ()))
+        parts = list(self._found_in(self.value, ()))
+        counts = Counter(v.cell for _, v in parts if type(v) is Ref)
+        alone = [type(v) is Ref and counts[v.cell] == 1 for _, v in parts]
+        found = [(k, self._uncopied(v) if once else v) for (k, v), once in zip(parts, alone, strict=True)]
         if purpose().hands_back:
             self._check_bytes([v for _, v in found if type(v) is Ref])
         inner: dict[Cell, list[tuple[Keys, Ref]]] = {}
@@ -166,10 +170,7 @@ class _Finder:
 
     def _found_in(self, v: Value, keys: Keys) -> Iterator[tuple[Keys, Value]]:
         """The arrays, and the containers of the caller's, in the result."""
-        if type(v) is Ref:
-            yield keys, self._as_numpy_has_it(v)
-            return
-        if id(v) in self.containers:
+        if type(v) is Ref or id(v) in self.containers:
             yield keys, v
             return
         if self.is_one(v):
@@ -179,7 +180,7 @@ class _Finder:
             for k, x in enumerate(opened[0]):
                 yield from self._found_in(x, (*keys, k))
 
-    def _as_numpy_has_it(self, v: Ref) -> Ref:
+    def _uncopied(self, v: Ref) -> Ref:
         """The reshape, where `v` is a copy of what is a view of the caller's array if that lies in another order.
         Neither has been written since.
         """
