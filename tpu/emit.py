@@ -111,6 +111,7 @@ from .interrupts import listening
 from .quotients import corrected_quotients, is_kept_as_quotient, quotient_by_few
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
+from .summands import with_own_summands
 from .writer import BOOL, F32, Value, Writer, cast_constant, is_float, tensor_type
 
 if TYPE_CHECKING:
@@ -198,7 +199,9 @@ def emit(
     head = f"  func.func public @main({', '.join(params)}) -> ({', '.join(types)}) {{"
     name = function.name if function.name.isidentifier() and function.name.isascii() else "program"
     attributes = "" if replicas is None else f" attributes {{mhlo.num_replicas = {replicas} : i32}}"
-    lines, spans = set_apart(w.lines, w.spans) if target == "cpu" else (w.lines, w.spans)
+    lines, spans = w.lines, w.spans
+    if target == "cpu":
+        lines, spans = with_own_summands(*set_apart(lines, spans))
     text = "\n".join([f"module @{name}{attributes} {{", head, *lines, "  }", "}", ""])
     args = tuple(_with_front(p.aval, shifts.get(k, 0)) for k, p in enumerate(function.body.params))
     args += tuple(avals[k] for k in given)
