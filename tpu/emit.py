@@ -84,7 +84,7 @@ from . import host_calls, hyperbolic, transcendentals
 from .apart import set_apart
 from .checks import SHIFT, Check
 from .emit_across import across
-from .emit_complex import by_parts, magnitude, square_root, with_signs
+from .emit_complex import by_parts, constant_power, magnitude, with_signs
 from .emit_control import emit_for, emit_if, emit_while
 from .emit_cumulative import cumulative
 from .emit_elementwise import (
@@ -486,8 +486,8 @@ class Emitter:
         if not isinstance(exponent, Const) or exponent.aval.shape != () or exponent.aval.dtype.kind == "c":
             return None
         x = self.spread(args[0], dtypes[0], shape)
-        if x.dtype.kind == "c" and exponent.value == 0.5:
-            return square_root(self.writer, x)
+        if x.dtype.kind == "c":
+            return constant_power(self.writer, x, float(exponent.value))
         wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves stay unrounded
         found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
         return found and self.writer.convert(found, x.dtype)
