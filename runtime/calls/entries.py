@@ -74,8 +74,8 @@ class Entry:
         self.draws = any(map(is_draw, self.captures))
         self.streams = [found for p in self.captures if (found := stream_of(p)) is not None]
         self.known = known_leaves(translation)
-        outside = translation.guards[: len(translation.guards) - translation.defaults]
-        self.containers_outside = [g for g in outside if g.of_container]
+        read = translation.guards[: len(translation.guards) - translation.defaults]
+        self.containers_outside = [g for g in read if g.of_container]
         self.needs_arguments = bool(translation.changes) or needs_arguments(translation.returned)
         kept = [i for i in range(len(sources)) if i not in translation.statics]
         self.sources = [sources[i] for i in kept]
