@@ -146,6 +146,8 @@ class Accelerated:
             entries = self._entries.get(key, ())
         except TypeError as error:
             return self._unreadable(error, given, args, kwargs)
+        except RecursionError:
+            return self._fallback.run_unread("an argument holds itself, or lies thousands of containers deep", *given)
         if are_wide(leaves):
             return on_host(self.fun, *given)
         for entry in entries:

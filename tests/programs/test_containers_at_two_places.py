@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable
@@ -155,3 +156,22 @@ def test_things_apart_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     g = accelerate(f, target="cpu")
     monkeypatch.setattr(accelerated, "on_host", lambda *given: pytest.fail("left to CPython"))
     assert g(4) == expected
+
+
+def test_what_holds_itself_is_left_to_cpython() -> None:
+    ring: list[Any] = [1.0]
+    ring.append(ring)
+
+    def of_argument(x):
+        x[0] += 1.0
+        return x[1][1][0]
+
+    def of_outside(y):
+        return ring[0] + y
+
+    for f, argument, reason in ((of_argument, ring, "holds itself"), (of_outside, 2.0, "ring holds itself")):
+        ring[0] = 1.0
+        expected = f(argument)
+        ring[0] = 1.0
+        with pytest.warns(UserWarning, match=reason) if f is of_argument else contextlib.nullcontext():
+            assert accelerate(f, target="cpu")(argument) == expected
