@@ -175,3 +175,21 @@ def test_what_holds_itself_is_left_to_cpython() -> None:
         ring[0] = 1.0
         with pytest.warns(UserWarning, match=reason) if f is of_argument else contextlib.nullcontext():
             assert accelerate(f, target="cpu")(argument) == expected
+
+
+class Holder:
+    def __init__(self, items: list[float]) -> None:
+        self.items = items
+
+
+def test_lists_of_unequal_length_that_change_their_places() -> None:
+    def swapped(x, one, other):
+        if x > 0:
+            one.items, other.items = other.items, one.items
+        return other.items[0] + len(one.items)
+
+    for x in (1.0, -1.0):
+        theirs = Holder([1.0, 2.0]), Holder([3.0, 4.0, 5.0])
+        ours = copy.deepcopy(theirs)
+        assert accelerate(swapped, target="cpu")(x, *ours) == swapped(x, *theirs)
+        assert [h.items for h in ours] == [h.items for h in theirs]

@@ -211,7 +211,7 @@ class Captures:
         self.guards: dict[tuple[int, str, Any, str], Guard] = {}
         self.params: list[tuple[Param, Var, Cell | None]] = []
         self.values: dict[Outside, Value] = {}
-        self.adopted: dict[int, Any] = {}
+        self.adopted: dict[int, tuple[Any, Capture]] = {}  # lists and dicts, and where they are found, by id
         self.containers = 0  # how many were met
         self.opened: set[int] = set()  # those that are being looked through
         self.roots: dict[int, Root] = {}
@@ -420,7 +420,7 @@ class Captures:
             built = items if type(value) is list else tuple(items) if type(value) is tuple else type(value)(*items)
         self.opened.remove(id(value))
         if isinstance(built, list | dict):
-            self.adopted[id(built)] = built
+            self.adopted[id(built)] = built, capture
         return built
 
 
