@@ -286,7 +286,7 @@ class Region(Accelerated):
         """Whether it always runs as it is."""
         return bool(self._always) or (self.again is not None and self.again.idle)
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Results are put together here, so no call goes past this class."""
 
     def functions(self) -> list[Function]:
