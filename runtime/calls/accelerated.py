@@ -216,11 +216,8 @@ class Accelerated:
     def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
         """The result of a call; what the function changed in the caller's containers is stored there."""
         changes, returned = entry.translation.changes, entry.translation.returned
-        if changes or returned:
-            from ...translator.reading.changes import holds_twice
-
-            if changes and holds_twice(given):
-                return on_host(self.fun, *given)
+        if changes and entry.changes_one_of_two(self.fun, given):
+            return on_host(self.fun, *given)
         try:
             result = self._ran(entry, leaves, given, HOST_ERRORS)
         except HOST_ERRORS as error:  # nothing has been written yet, where it is not a handler of a signal that raises

@@ -17,7 +17,7 @@ from ...translator.cutting.functions import make_function
 from ...translator.cutting.partition import LOOP_WORK, Cuts, Partition, as_definition, cuts_at, partition, work_of
 from ...translator.errors import Span, TargetError, UntracedError, has_written
 from ...translator.ir import Function
-from ...translator.reading.changes import apply_changes, holds_twice
+from ...translator.reading.changes import apply_changes
 from ...translator.reading.exact import Passed, exact
 from ...translator.reading.signature import signature_of, unopened
 from ...translator.reading.source import source_of
@@ -251,7 +251,7 @@ class Region(Accelerated):
 
     def _finished(self, entry: Entry, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         changes = entry.translation.changes
-        if changes and holds_twice((args, kwargs)):
+        if changes and entry.changes_one_of_two(self.fun, (args, kwargs)):
             return self.fun(*args, **kwargs)
         try:
             if entry.streams or entry.draws:
