@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...translator.reading.results import Reading
     from ..inspection.inspection import Inspection
     from ..inspection.lowering import Lowered, Traced
-    from .entries import Entry
+    from .entries import Entry, TargetEntry
     from .regions import Driver
 
 Fun = Callable[..., Any]

@@ -26,7 +26,7 @@ from . import forking
 from .accelerated import Accelerated
 from .arguments import Key, are_wide, open_arguments
 from .callables import is_users_object
-from .entries import Entry, TargetEntry
+from .entries import Entry
 from .fallback import HOST_ERRORS
 from .statics import Static
 from .worth import SHORT_CALL, Ledger, size_of
