@@ -150,7 +150,7 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
         case "size":
             return aval.size
         case "dtype" if not aval.weak:
-            return aval.dtype
+            return _dtype(ctx, owner, node) if type(owner) is Ref else aval.dtype
         case "itemsize":
             return aval.dtype.itemsize
         case "nbytes":
@@ -174,6 +174,13 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
     what = f"the array attribute .{name} is not in the language"
     why, instead = _REFUSED.get(name, ("", "use a NumPy function that gives the same array"))
     raise ctx.error(CutError, node, what, why, instead)
+
+
+def _dtype(ctx: Context, array: Ref, node: ast.AST) -> np.dtype[Any]:
+    """The dtype as NumPy shows it, with the order of bytes."""
+    if array.cell.swapped and all(array.cell is not cell for _, cell in ctx.callers.arrays):
+        ctx.cut(node, "the dtype of what may have its bytes in the other order", instead="ask for that of the argument")
+    return array.aval.dtype.newbyteorder() if array.cell.swapped else array.aval.dtype
 
 
 _MEMORY = (
