@@ -222,6 +222,11 @@ def between_points_that_do_not_rise(x, xp):
     return np.interp(x, xp, [1, 5, 2]), np.interp(x, xp, [1, 5, 2], -7, 8)
 
 
+@CASES((np.zeros((2, 0)), 0), (np.zeros((0, 2)), 1), (np.zeros(0), None))
+def averages_of_nothing(x, axis):
+    return np.average(x, axis)
+
+
 @CASES(*[(np.zeros(shape), k) for shape in ((0, 3), (2, 3)) for k in (-2, 0, 1, 5)])
 def empty_diagonals(x, k):
     return np.diagonal(x, k), np.trace(x, k), np.diag(x, k)
