@@ -227,6 +227,16 @@ def averages_of_nothing(x, axis):
     return np.average(x, axis)
 
 
+@CASES(*[((2, n), kind) for n in (1, 2, 3) for kind in (bool, np.int8, np.float32, complex)])
+def places_of(shape, kind):
+    return np.indices(shape, kind), np.indices(shape, kind, sparse=True)
+
+
+@CASES(*[(X, I, s, c) for s in (False, True) for c in (False, True)])
+def grids_of(x, y, sparse, copy):
+    return np.meshgrid(x, y, sparse=sparse, copy=copy)
+
+
 @CASES(*[(np.zeros(shape), k) for shape in ((0, 3), (2, 3)) for k in (-2, 0, 1, 5)])
 def empty_diagonals(x, k):
     return np.diagonal(x, k), np.trace(x, k), np.diag(x, k)
