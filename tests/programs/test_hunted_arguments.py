@@ -431,10 +431,24 @@ def joined_into(x, out, options):
 
 @CASES(*[(X.reshape(2, 3), "ij->ij", {"out": out}) for out in OUTPUTS])
 @CASES((X.reshape(2, 3), "ij->ji", {"dtype": complex}), (I, "i->i", {"optimize": True}), (np.eye(3), "ii->i", {}))
+@CASES(*[(X.reshape(2, 3), s, {}) for s in ("ij", "ji", "...i->i...", "i...j->j...i", "...", "i...")])
+@CASES(*[(np.eye(3), s, {}) for s in ("...ii->i...", "...ii->...i")], ([[1, 2]], "ij->ji", {"dtype": float}))
 def view_by_labels(x, subscripts, options):
     y = np.einsum(subscripts, x, **options)
     y[...] = 7
     return x, y
+
+
+@CASES((np.eye(3), [0, 1], [1, 0]), (np.eye(3), [1, 0]), (np.eye(3), [0, 0], [0]), (np.eye(3), [..., 0], [0, ...]))
+def view_by_numbers(x, *labels):
+    y = np.einsum(x, *labels)
+    y[0] = 7
+    return x, y
+
+
+@CASES((2.0, "", int), (2, "->", np.int8), (np.array(2), "->", float), (np.int8(2), "", float), (X, "i->", complex))
+def numbers_by_labels(x, subscripts, dtype):
+    return np.einsum(subscripts, x, dtype=dtype)
 
 
 @CASES((X, -1, "mean"), (X, 0, "maximum"), (X, (2, 0), "minimum"), (X, 0, "mean"), (X, 2, "median"))
