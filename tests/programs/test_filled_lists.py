@@ -252,7 +252,7 @@ def counted_peaks(x, k):
     return found, count
 
 
-def views(x, k):
+def chosen_views(x, k):
     found = [x[i] if swept(x[i], k).sum() > 0 else x[i - 1] for i in range(len(x))]
     found[2][1] = -1.0
     return found, x
@@ -280,7 +280,7 @@ def out_of_range(x, k):
     return [peak(x[i], k) + x[i + 1, 0] for i in range(len(x))]
 
 
-COMPREHENSIONS = [rows_swept, peaks, numbered, shorter, counted_peaks, views, appended_views, written]
+COMPREHENSIONS = [rows_swept, peaks, numbered, shorter, counted_peaks, chosen_views, appended_views, written]
 
 
 @pytest.mark.parametrize("f", COMPREHENSIONS, ids=lambda f: f.__name__)

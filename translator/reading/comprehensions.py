@@ -51,7 +51,6 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 def comprehension(ctx: Context, node: _Comprehension) -> Value:
     """Unrolled: what it runs over is known. Its names are its own."""
-    outer = ctx.frame
     if _may_be_a_loop(node, ctx):
         over = ctx.eval(node.generators[0].iter)
         if _is_of_pile(over):
@@ -157,11 +156,11 @@ def _comprehend(
     check = end_of(ctx, iterable, generator.iter)
     found = known_items(ctx, iterable, generator.iter)
     counts = _is_of_rows(iterable) or not any(type(v) is Ref for v in leaves_in(found))
+    has_steps = stops and steps_of(ctx, iterable, generator.iter) is not None
     since = len(ctx.b.statements)
     for k, item in enumerate(found):
-        if stops and k == 1 and size_of(ctx.b.statements[since:]) * len(found) > _LONG:
-            if steps_of(ctx, iterable, generator.iter) is not None:
-                raise _Unfit(node)
+        if stops and k == 1 and size_of(ctx.b.statements[since:]) * len(found) > _LONG and has_steps:
+            raise _Unfit(node)
         if counts:
             ctx.comprehended = around
             around.written.check(around.since, len(items))
