@@ -74,8 +74,8 @@ class Entry:
         self.draws = any(map(is_draw, self.captures))
         self.streams = [found for p in self.captures if (found := stream_of(p)) is not None]
         self.known = known_leaves(translation)
-        outside = translation.guards[: len(translation.guards) - translation.defaults]
-        self.containers_outside = [g for g in outside if g.of_container]
+        read = translation.guards[: len(translation.guards) - translation.defaults]
+        self.containers_outside = [g for g in read if g.of_container]
         self.needs_arguments = bool(translation.changes) or needs_arguments(translation.returned)
         kept = [i for i in range(len(sources)) if i not in translation.statics]
         self.sources = [sources[i] for i in kept]
@@ -298,7 +298,10 @@ class HostEntry(Entry):
             device = next(x.device for x in arguments if type(x) is Array)
             result = self._called(host)
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
-        result = self._called(arguments)
+        return self.finished(self._called(arguments), arguments, known)
+
+    def finished(self, result: Any, arguments: Sequence[Any], known: frozenset[int] = frozenset()) -> Any:
+        """What the user gets of what CPython has computed of these arguments."""
         given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
         ordered = self.translation.ordered if any(map(_is_turned, given)) else ()
         avals = [r.aval for r in self.function.body.results]
@@ -535,6 +538,10 @@ class EitherEntry(HostEntry):
     def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
         super().__init__(translation, binding)
         self._compile = functools.partial(TargetEntry, translation, binding, accelerated)
+        beside = translation.changes or translation.returned or self.captures or self.layouts or self.mutated
+        straight = binding.sources == tuple(range(len(binding.sources)))
+        # whether a call is given and gives arguments and results alone, in order
+        self.alone = straight and not (beside or self.known or self.hosted)
         self._shown = f"{accelerated.__name__} by NumPy"
 
     @functools.cached_property

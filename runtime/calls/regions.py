@@ -26,7 +26,7 @@ from . import forking
 from .accelerated import Accelerated
 from .arguments import Key, are_wide, open_arguments
 from .callables import is_users_object
-from .entries import Entry, TargetEntry
+from .entries import Entry
 from .fallback import HOST_ERRORS
 from .statics import Static
 from .worth import SHORT_CALL, Ledger, size_of
@@ -286,7 +286,7 @@ class Region(Accelerated):
         """Whether it always runs as it is."""
         return bool(self._always) or (self.again is not None and self.again.idle)
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Results are put together here, so no call goes past this class."""
 
     def functions(self) -> list[Function]:
