@@ -60,7 +60,7 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     if not _may_be_rows(node, ctx):
         return _unrolled(ctx, node)
     over = ctx.eval(node.generators[0].iter)
-    mark = len(ctx.captures.params)
+    mark, counts = len(ctx.captures.params), (ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats)
     for way in (partial(_unrolled, stops=True), _as_rows):
         try:
             with ctx.attempt():
@@ -69,6 +69,7 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
             if found.node is not node:
                 raise
         forget(ctx, mark)
+        ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats = counts
     return _unrolled(ctx, node, over)
 
 
@@ -190,8 +191,13 @@ def _may_be_a_loop(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp
 
 def _binds_nothing_outside(node: _Comprehension, ctx: Context) -> bool:
     """Whether no name that it binds by `:=` is seen elsewhere."""
-    bound = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+    bound = _bound_by(node)
     return not bound or _times_named(ctx.frame.source.node, bound) == _times_named(node, bound)
+
+
+@functools.lru_cache(maxsize=1024)
+def _bound_by(node: _Comprehension) -> frozenset[str]:
+    return frozenset(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
 
 
 def _times_named(node: ast.AST, names: Set[str]) -> int:
