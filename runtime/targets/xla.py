@@ -227,5 +227,4 @@ class XlaProgram:
             return f"({call})", self.checked
         if self.checked or executable.hosted:  # the flag, or what NumPy computes, is waited for
             return None
-        names["execute"], names["handlers"] = executable.launcher()
-        return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)", False
+        return executable.launch_text(arguments, names), False
