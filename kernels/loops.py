@@ -120,6 +120,9 @@ def arguments_of(group: Fused) -> tuple[list[Var], list[Var]]:
 
 
 class LoopWriter(Sweeps):
+    cutting = True
+    """Whether loops are cut where that makes vectors of them (see `loop_cuts`)."""
+
     def __init__(
         self, group: Fused, loop: For | While, checks: Checks, in_front: Mapping[Var, int] | None = None
     ) -> None:
@@ -287,7 +290,7 @@ class LoopWriter(Sweeps):
             step = f"{i}++" if by == 1 else f"{i} += {by}"
             start, stop, place = self.place(r.start), self.place(r.stop), i
             head = f"for (long long {i} = {start}; {i} < {stop}; {step})"
-            if by == 1 and (cut := place_of_cut(s)) is not None:
+            if self.cutting and by == 1 and (cut := place_of_cut(s)) is not None:
                 head = self._in_three(i, start, stop, self.place(cut))
         else:
             start, distance, turns = self.plan(r)
