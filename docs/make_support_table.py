@@ -80,8 +80,9 @@ DIFFERENCES = """## Where results are not NumPy's
 - In derivatives and batches, arguments in the other byte order are read by their values. What NumPy would copy from
   them in their order (`x.copy()`, `x[[0, 1]]`) may come in the machine's.
 - Arrays of their own, where NumPy has views or the argument: `as_strided`, what a loop leaves that has made no turn,
-  or has only swapped names, and of what a branch chooses reshapes of an argument in Fortran's order. Tuples, and
-  containers from outside the function, come back as new ones; lists, dicts and sets of the caller's as themselves.
+  or has only swapped names, and of what a branch chooses reshapes of an argument in Fortran's order. Tuples,
+  sets from outside the function and one of two lists or dicts between which data choose come back as new ones; lists
+  and dicts of the caller's, or from outside, as themselves.
   What `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
 - Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
   open.

@@ -344,6 +344,7 @@ class Executable(Loaded):
         self._count = len(program.results)
         self._platform = p
         self.hosted = f"@{host_calls.TARGET}" in program.text
+        self.listens = any(n.listens for n in program.natives)
         call = _fast_callable(p, program.name, loaded, self._arg_avals, self._out_avals)
         self.call = _waiting(call) if self.hosted else call
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...kernels.interrupts import alarm_is_set, hearing_alarms, was_interrupted
 from ...translator.errors import AliasError, CutError, TargetError, UntracedError, has_written, place_told, tell_place
 from ...translator.reading.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
@@ -146,6 +147,8 @@ class Accelerated:
             entries = self._entries.get(key, ())
         except TypeError as error:
             return self._unreadable(error, given, args, kwargs)
+        except RecursionError:
+            return self._fallback.run_unread("an argument holds itself, or lies thousands of containers deep", *given)
         if are_wide(leaves):
             return on_host(self.fun, *given)
         for entry in entries:
@@ -213,22 +216,26 @@ class Accelerated:
             return args, kwargs
         return tuple([unopened(x) for x in args]), {k: unopened(x) for k, x in kwargs.items()} if kwargs else kwargs
 
-    def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
-        """The result of a call; what the function changed in the caller's containers is stored there."""
+    def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], again: bool = False) -> Any:
+        """The result of a call; what the function changed in the caller's containers is stored there. `again`: a signal
+        has ended the call before.
+        """
         changes, returned = entry.translation.changes, entry.translation.returned
         if changes and entry.changes_one_of_two(self.fun, given):
             return on_host(self.fun, *given)
         try:
-            result = self._ran(entry, leaves, given, HOST_ERRORS)
+            if alarm_is_set() and not again and self._is_numpys(given):
+                with hearing_alarms():
+                    result = self._ran(entry, leaves, given, HOST_ERRORS)
+            else:
+                result = self._ran(entry, leaves, given, HOST_ERRORS)
         except HOST_ERRORS as error:  # nothing has been written yet, where it is not a handler of a signal that raises
             if has_written(error):
                 raise
             return on_host(self.fun, *given)
         except Exception as error:
-            from ...kernels.interrupts import was_interrupted
-
-            if was_interrupted(error):  # and Python's handler of SIGINT has raised nothing: the call goes on
-                return self._run(entry, leaves, given)
+            if was_interrupted(error):  # and Python's handler of the signal has raised nothing: the call goes on
+                return self._run(entry, leaves, given, again=True)
             if not is_of_the_run(error):
                 raise
             return self._last_word(error, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable
@@ -155,3 +156,40 @@ def test_things_apart_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     g = accelerate(f, target="cpu")
     monkeypatch.setattr(accelerated, "on_host", lambda *given: pytest.fail("left to CPython"))
     assert g(4) == expected
+
+
+def test_what_holds_itself_is_left_to_cpython() -> None:
+    ring: list[Any] = [1.0]
+    ring.append(ring)
+
+    def of_argument(x):
+        x[0] += 1.0
+        return x[1][1][0]
+
+    def of_outside(y):
+        return ring[0] + y
+
+    for f, argument, reason in ((of_argument, ring, "holds itself"), (of_outside, 2.0, "ring holds itself")):
+        ring[0] = 1.0
+        expected = f(argument)
+        ring[0] = 1.0
+        with pytest.warns(UserWarning, match=reason) if f is of_argument else contextlib.nullcontext():
+            assert accelerate(f, target="cpu")(argument) == expected
+
+
+class Holder:
+    def __init__(self, items: list[float]) -> None:
+        self.items = items
+
+
+def test_lists_of_unequal_length_that_change_their_places() -> None:
+    def swapped(x, one, other):
+        if x > 0:
+            one.items, other.items = other.items, one.items
+        return other.items[0] + len(one.items)
+
+    for x in (1.0, -1.0):
+        theirs = Holder([1.0, 2.0]), Holder([3.0, 4.0, 5.0])
+        ours = copy.deepcopy(theirs)
+        assert accelerate(swapped, target="cpu")(x, *ours) == swapped(x, *theirs)
+        assert [h.items for h in ours] == [h.items for h in theirs]

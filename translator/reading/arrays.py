@@ -46,7 +46,7 @@ def _array(
         _check_copy(copy, object, dtype)
         _check_elements(ctx, object, dtype)
         return _ordered(_call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node), order)
-    made = _as_array(ctx, node, object, dtype, copy=copy)
+    made = _as_array(ctx, node, object, dtype, order, copy=copy)
     missing = static(ctx, ndmin, node, "ndmin") - len(object.aval.shape)
     return _call(ctx, np.expand_dims, [made, tuple(range(missing))], {}, node) if missing > 0 else made
 
@@ -68,7 +68,7 @@ def _as_array(
         return _ordered(_call(ctx, np.array, [a, dtype], {}, node), order)
     _check_elements(ctx, a, dtype)
     made = _call(ctx, np.asarray, [a, dtype], {}, node)
-    return _contiguous(ctx, node, made, order) if order in ("C", "F") and type(a) is Ref else made
+    return contiguous(ctx, node, made, order) if order in ("C", "F") and type(a) is Ref else made
 
 
 def _ordered(made: Value, order: Value) -> Value:
@@ -115,7 +115,7 @@ def _placed(ctx: Context, node: ast.AST, arr: Value, mask: Value, vals: Value) -
 def _as_contiguous(order: str) -> Implementation:
     def implementation(ctx: Context, node: ast.AST, a: Value, dtype: Value = None, *, like: Value = None) -> Value:
         made = _call(ctx, np.ascontiguousarray, [a, dtype], {}, node)
-        return _contiguous(ctx, node, made, order) if type(a) is Ref else made
+        return contiguous(ctx, node, made, order) if type(a) is Ref else made
 
     return implementation
 
@@ -159,7 +159,7 @@ def _view_order(subscripts: Value, operands: tuple[Value, ...]) -> tuple[str, st
     return (given, wanted) if set(given) == set(wanted) and len(set(wanted)) == len(wanted) else None
 
 
-def _contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
+def contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
     """The array itself if it lies in this order where arrays lie in C order, else a copy.
 
     That an argument does lie so is looked at when it matters (`Layout`).

@@ -211,8 +211,9 @@ class Captures:
         self.guards: dict[tuple[int, str, Any, str], Guard] = {}
         self.params: list[tuple[Param, Var, Cell | None]] = []
         self.values: dict[Outside, Value] = {}
-        self.adopted: dict[int, Any] = {}
+        self.adopted: dict[int, tuple[Any, Capture]] = {}  # lists and dicts, and where they are found, by id
         self.containers = 0  # how many were met
+        self.opened: set[int] = set()  # those that are being looked through
         self.roots: dict[int, Root] = {}
 
     def load(self, scope: Scope, name: str) -> Value:
@@ -404,6 +405,9 @@ class Captures:
         if self.containers > MOST_CONTAINERS:
             what = f"more than {MOST_CONTAINERS:,} lists, tuples and dicts outside the function"
             raise CutError(Diagnostic(what, why="each of them and all that they hold would be compared at every call"))
+        if id(value) in self.opened:
+            raise CutError(Diagnostic(f"{capture.name} holds itself", why="there is no end to what it holds"))
+        self.opened.add(id(value))
 
         def child(key: Any, item: Any) -> Value:
             inner = Capture(capture.function, capture.name, (*capture.path, ("item", key)))
@@ -414,8 +418,9 @@ class Captures:
         else:
             items = [child(i, v) for i, v in enumerate(value)]
             built = items if type(value) is list else tuple(items) if type(value) is tuple else type(value)(*items)
+        self.opened.remove(id(value))
         if isinstance(built, list | dict):
-            self.adopted[id(built)] = built
+            self.adopted[id(built)] = built, capture
         return built
 
 

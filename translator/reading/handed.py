@@ -134,6 +134,8 @@ class _Finder:
         changed = [v for v, _ in changed_containers(ctx)]
         owned = ctx.callers.containers.values() if purpose().hands_back else changed
         self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned if type(v) in (list, dict, set)}
+        if purpose().hands_back:
+            self.containers.update((number, capture) for number, (_, capture) in ctx.captures.adopted.items())
 
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
