@@ -211,6 +211,22 @@ def put_in_line(table, places):
     np.put_along_axis(table, places, [1, 2, 3], axis=None)
 
 
+@CASES(*[(np.diag(U), v) for v in (-44, [-44, 1], [1.5, 2], [np.int64(-44), 1], np.array([-44, 1]), -2.5)])
+def put_into_bytes(table, values):
+    np.fill_diagonal(table, values)
+    np.put(table, [3, 1], values)
+
+
+@CASES((X, [3, 2, 1]), (X, [2.0, 2.0, 2.0]), (1.5, [3, 1, 2]))
+def between_points_that_do_not_rise(x, xp):
+    return np.interp(x, xp, [1, 5, 2]), np.interp(x, xp, [1, 5, 2], -7, 8)
+
+
+@CASES(*[(np.zeros(shape), k) for shape in ((0, 3), (2, 3)) for k in (-2, 0, 1, 5)])
+def empty_diagonals(x, k):
+    return np.diagonal(x, k), np.trace(x, k), np.diag(x, k)
+
+
 @CASES(*[(X, r) for r in ((-1.0, 2.0), (2.0, -1.0), (np.nan, 1.0), (0.0, np.inf), (1, 1))])
 def bins_in_a_range(x, limits):
     return np.histogram(x, 3, range=limits), np.histogramdd((x, -x), 2, range=[limits, (-3, 3)])

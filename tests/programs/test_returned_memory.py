@@ -134,12 +134,19 @@ def rows(x):
     return found
 
 
+def reshaped(x):
+    flat, line, part = x.T.reshape(-1), x.T.ravel(), x[:, ::2].T.ravel()
+    return flat, line, part, x[:, :2].T.reshape(-1)
+
+
 PROGRAMS: list[Program] = [
     *((f, lambda: (square(),)) for f in (parts, named, protected, windows, rearranged, outside)),
     *((f, lambda: (square(),)) for f in (with_each_other, apart, bits, rows, by_default)),
     (parts, lambda: (square().T,)),
     (parts, lambda: (np.arange(36.0).reshape(6, 6)[::2, 1::2],)),
     (windows, lambda: (square().T,)),
+    *((reshaped, lambda turned=turned: (turned(square()),)) for turned in (np.copy, np.asfortranarray)),
+    (reshaped, lambda: (np.arange(36.0).reshape(6, 6).T[::2],)),
     (by_number, lambda: (square(), 1, -1)),
     (by_number, lambda: (square(), np.int32(0), 2)),
     (in_containers, lambda: ({"x": np.ones(3), "y": [square()]},)),

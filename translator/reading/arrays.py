@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import surface
 from ..surface.arguments import static_dtype
+from ..surface.tables import SCALAR_TYPES
 from .aliases import settle
 from .context import Context
 from .demand import static
@@ -45,7 +46,7 @@ def _array(
         _check_copy(copy, object, dtype)
         _check_elements(ctx, object, dtype)
         return _ordered(_call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node), order)
-    made = _as_array(ctx, node, object, dtype, copy=copy)
+    made = _as_array(ctx, node, object, dtype, order, copy=copy)
     missing = static(ctx, ndmin, node, "ndmin") - len(object.aval.shape)
     return _call(ctx, np.expand_dims, [made, tuple(range(missing))], {}, node) if missing > 0 else made
 
@@ -67,7 +68,7 @@ def _as_array(
         return _ordered(_call(ctx, np.array, [a, dtype], {}, node), order)
     _check_elements(ctx, a, dtype)
     made = _call(ctx, np.asarray, [a, dtype], {}, node)
-    return _contiguous(ctx, made, order) if order in ("C", "F") and type(a) is Ref else made
+    return contiguous(ctx, node, made, order) if order in ("C", "F") and type(a) is Ref else made
 
 
 def _ordered(made: Value, order: Value) -> Value:
@@ -114,7 +115,20 @@ def _placed(ctx: Context, node: ast.AST, arr: Value, mask: Value, vals: Value) -
 def _as_contiguous(order: str) -> Implementation:
     def implementation(ctx: Context, node: ast.AST, a: Value, dtype: Value = None, *, like: Value = None) -> Value:
         made = _call(ctx, np.ascontiguousarray, [a, dtype], {}, node)
-        return _contiguous(ctx, made, order) if type(a) is Ref else made
+        return contiguous(ctx, node, made, order) if type(a) is Ref else made
+
+    return implementation
+
+
+def _of_type(scalar_type: type) -> Implementation:
+    """np.float64 and its kin: an array that has the dtype is given back, as np.asarray does."""
+    dtype = np.dtype(scalar_type)
+
+    def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
+        match args:
+            case [Ref() as x] if x.aval.shape and x.aval.dtype == dtype:
+                return x
+        return _call(ctx, scalar_type, list(args), kwargs, node)
 
     return implementation
 
@@ -145,7 +159,7 @@ def _view_order(subscripts: Value, operands: tuple[Value, ...]) -> tuple[str, st
     return (given, wanted) if set(given) == set(wanted) and len(set(wanted)) == len(wanted) else None
 
 
-def _contiguous(ctx: Context, x: Value, order: str) -> Value:
+def contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
     """The array itself if it lies in this order where arrays lie in C order, else a copy.
 
     That an argument does lie so is looked at when it matters (`Layout`).
@@ -158,14 +172,18 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
         settle(ctx, [(copy.cell, "t")])
         return copy
     array = modelled(x)
-    if array is None or not (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous):
-        copy = Ref(ctx.cell(ctx.read(x)))
-        if order == "F":
-            note_fortran(copy)
-        return copy
-    if order == "C" and x.aval.shape:
-        take_for_granted(ctx, x.cell, Lying(x.path, in_line=True))
-    return x
+    is_itself = array is not None and (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous)
+    copy = None if is_itself else Ref(ctx.cell(ctx.read(x)))
+    if array is not None and x.aval.shape:
+        line = x if order == "C" else _call(ctx, np.transpose, [x], {}, node)
+        take_for_granted(ctx, x.cell, Lying(line.path, is_itself, in_line=True))
+    if copy is None:
+        return x
+    if array is not None and x.aval.shape:
+        ctx.reshapes.unwritten[copy.cell] = [len(ctx.reshapes.taken) - 1]
+    if order == "F":
+        note_fortran(copy)
+    return copy
 
 
 def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: Value) -> Value:
@@ -196,4 +214,5 @@ ARRAYS: dict[Value, Implementation] = {
     np.isscalar: _is_scalar,
     np.place: _placed,
     np.lib.stride_tricks.as_strided: _as_strided,
+    **{scalar_type: _of_type(scalar_type) for scalar_type in SCALAR_TYPES},
 }

@@ -29,6 +29,7 @@ from .carry import Outcome
 from .context import Context
 from .indexing import indexed
 from .iterables import Steps
+from .layout import note_swapped
 from .reach import objects_of
 from .values import Detour, Filling, Ref, Restart, Value, is_runtime
 
@@ -227,6 +228,7 @@ def append(ctx: Context, f: Filling, value: Value, node: ast.AST) -> None:
         f.numbers.append(ctx.atom(value))
     f.aval, f.last = aval, value
     if f.rows is not None:
+        note_swapped(f.rows, value)
         store_array(ctx, f.rows, _place(ctx, f, 0), value, node)
 
 

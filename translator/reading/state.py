@@ -132,11 +132,13 @@ class Reshapes:
     taken       of what, and what was taken for granted.
     unwritten   cells not written since, and their positions in `taken`.
     relied_on   positions in `taken` where what they show, or their copy, was written later.
+    copied      cells of copies: of what, and the position in `taken`.
     """
 
     taken: list[tuple[Cell, Lying]] = field(default_factory=list)
     unwritten: dict[Cell, list[int]] = field(default_factory=dict)
     relied_on: set[int] = field(default_factory=set)
+    copied: dict[Cell, tuple[Ref, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -33,10 +33,13 @@ class Cell:
 
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
-    for `origin` the module layout. `choice`: which array of the caller's it is, where a number of the run says that.
+    for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
+    says that.
     """
 
-    __slots__ = ("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "twins")
+    __slots__ = (
+        *("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "swapped", "twins"),
+    )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
         self.atom = atom
@@ -48,6 +51,7 @@ class Cell:
         self.shadows: tuple[Cell, ...] = ()
         self.stale: str = ""
         self.origin: Origin | None = None
+        self.swapped = False
         self.choice: Choice | None = None
 
     @property
