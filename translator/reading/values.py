@@ -402,7 +402,11 @@ class Frame:
         self.entered: Any = None  # what the arguments were, where somebody asks for it (recursion.py)
 
 
-class Filling:
+class OpenList:
+    """A list of the program whose length is not known when it is read: the base of what stands for such lists."""
+
+
+class Filling(OpenList):
     """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are.
 
     Cells born up to `births` are older than the loop.
@@ -592,6 +596,8 @@ def describe(v: Value) -> str:
         return "None"
     if isinstance(v, Masked):
         return "a selection whose size is not known before the run"
+    if isinstance(v, OpenList):
+        return "a list whose length is not known before the run"
     if isinstance(v, Closure):
         return f"the function {v.name}"
     if isinstance(v, Undefined):
@@ -605,6 +611,8 @@ def describe(v: Value) -> str:
 def class_name(v: Value) -> str:
     """The name of its class, as Python's own messages have it."""
     aval = aval_of_value(v)
+    if isinstance(v, OpenList):
+        return "list"
     if aval is None:
         return type(v.value if isinstance(v, Foreign) else v).__name__
     if aval.weak:
