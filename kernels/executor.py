@@ -103,7 +103,7 @@ def compiled(driver: Driver) -> Callable[..., tuple[Any, ...]]:
     def run(*leaves: Any) -> tuple[Any, ...]:
         try:
             return function(*leaves)
-        except (IndexError, ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
+        except (IndexError, ValueError, ArithmeticError, MemoryError, RuntimeError, ImportError) as error:
             line = next(n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == filename)
             if span := driver.spans[line - 1]:
                 tell_place(error, span)

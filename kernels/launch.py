@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..translator.errors import Diagnostic, TargetError
+from ..translator.errors import NOWHERE, Diagnostic, TargetError, place_told
 from ..translator.records import dataclass
 from .ahead import INSTALL, Compiled, compile_program
 from .backend import Backend, Recording
@@ -25,6 +25,7 @@ PACK_ALIGNMENT = 32  # bytes of the longest packs: four doubles
 TRIALS = 7  # runs of each schedule that is tried
 DEFAULT_SHARED = 48 << 10  # dynamic shared memory that needs no permission
 MAX_SHARED_OPTIN = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+LIBRARIES = "pip install 'cupy-cuda13x[ctk]', or CUDA's toolkit"
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -42,6 +43,11 @@ def promises(launch: Launch, aligned: bool) -> tuple[str, ...]:
     named = zip(launch.program.signature, launch.arguments, strict=True)
     odd = {n for (n, _), a in named if a.role == "number" and a.value % ALIGNMENT}
     return tuple(n for n in launch.program.regular if n not in odd)
+
+
+def first_line(error: Exception) -> str:
+    """Of what a library says, which goes on with the folders that it has looked into."""
+    return str(error).partition("\n")[0]
 
 
 _NULL = np.uint64(0)
@@ -84,15 +90,21 @@ class CupyBackend(Backend):
         return int(self.xp.cuda.runtime.deviceGetAttribute(MAX_SHARED_OPTIN, self.place()))
 
     @contextmanager
-    def memory_told(self) -> Iterator[None]:
-        """Turns an out-of-memory error into a TargetError that says what was asked for and what is free."""
+    def refusals_told(self) -> Iterator[None]:
+        """What is missing becomes a TargetError at the user's line: memory (what was asked for, what is free), or a
+        library of CUDA, which CuPy loads when it is first needed.
+        """
         try:
             yield
         except self.xp.cuda.memory.OutOfMemoryError as error:
             free, whole = self.xp.cuda.runtime.memGetInfo()
-            why = f"{error}; {free:,} of the device's {whole:,} bytes are free"
+            why = f"{first_line(error)}; {free:,} of the device's {whole:,} bytes are free"
             instead = "work on smaller pieces, or let go of arrays; CuPy's pool gives memory back by free_all_blocks()"
-            raise TargetError(Diagnostic("too little device memory", why=why, instead=instead)) from error
+            what, span = "too little device memory", place_told(error) or NOWHERE
+            raise TargetError(Diagnostic(what, span, why=why, instead=instead)) from error
+        except ImportError as error:
+            what, span = "a library of CUDA is not installed", place_told(error) or NOWHERE
+            raise TargetError(Diagnostic(what, span, why=first_line(error), instead=LIBRARIES)) from error
 
     def asarray(self, value: Any) -> Any:
         """A NumPy array or scalar in device memory. A dtype that CuPy does not have raises TargetError."""

@@ -186,6 +186,7 @@ class Translation:
     beside: int = 0  # how many values stand behind the contents for that; then, too, the result is a tuple
     loops: tuple[LoopNote, ...] = ()  # what became of loops, and of control flow that differs between lanes
     ordered: frozenset[int] = frozenset()
+    defaults: int = 0  # how many of the guards, the last, are of default values, which are read as arguments
 
     @property
     def function(self) -> Function:

@@ -44,7 +44,9 @@ class CudaDevice:
         return {"bytes_in_use": int(total - free), "bytes_limit": int(total)}
 
     def put(self, host: np.ndarray[Any, Any]) -> Any:
-        return backend_of("cuda").asarray(np.asarray(host, order="C"))
+        backend = backend_of("cuda")
+        with backend.refusals_told():
+            return backend.asarray(np.asarray(host, order="C"))
 
     def adopt(self, x: Any) -> Any:
         """Another library's array on this device as a CuPy array of the same memory. Its stream is waited for."""
@@ -106,7 +108,7 @@ class GpuProgram:
         return x if aval.weak else aval.dtype.type(x)
 
     def outputs(self, values: Sequence[Any]) -> list[Any]:
-        with self.backend.memory_told():
+        with self.backend.refusals_told():
             return self.run([self._leaf(x, i) for i, x in enumerate(values)])
 
     def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:

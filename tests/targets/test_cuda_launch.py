@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import chain, masked, softmax, totals
+from kernel_programs import chain, masked, program, softmax, totals
 
 from untraced.kernels import launch as launching
 from untraced.kernels.ahead import Compiled
@@ -19,6 +19,7 @@ from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.launch import CupyBackend, may_pack, promises
 from untraced.kernels.plan import plan
 from untraced.kernels.program import Launch
+from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function, Fused
 from untraced.translator.passes.fuse import fuse
@@ -111,8 +112,24 @@ def test_too_little_memory_says_what_is_free(cupy: FakeCupy) -> None:
     cupy.cuda.memory = SimpleNamespace(OutOfMemoryError=full)
     cupy.cuda.runtime.memGetInfo = lambda: (1_000, 80_000)
     with pytest.raises(TargetError, match="allocating 4,096 bytes; 1,000 of the device's 80,000 bytes are free"):
-        with CupyBackend("cuda").memory_told():
+        with CupyBackend("cuda").refusals_told():
             raise full("allocating 4,096 bytes")
+
+
+def test_a_library_of_cuda_that_is_missing_is_told_at_the_user_s_line(cupy: FakeCupy) -> None:
+    """CuPy loads cuBLAS at the first product, and raises an ImportError that lists folders."""
+
+    def missing(x: Any, y: Any) -> Any:
+        raise ImportError("Failure finding libcublas.so.13\n    listdir(...)")
+
+    cupy.cuda.memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+    cupy.matmul = missing  # type: ignore[attr-defined]
+    function = program("dense", [("x", (3, 4), "f8"), ("w", (4, 5), "f8")], lambda b, x, w: make.matmul(b, x, w))
+    backend = CupyBackend("cuda")
+    with pytest.raises(TargetError, match=r"of CUDA is not installed\n  --> program.py") as told:
+        with backend.refusals_told():
+            GpuExecutor(fuse(function), backend)([cupy.asarray(np.ones(s)) for s in ((3, 4), (4, 5))])
+    assert "why: Failure finding libcublas.so.13\n  instead: pip install 'cupy-cuda13x[ctk]'" in str(told.value)
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError])

@@ -455,7 +455,7 @@ class Writer:
         self.indented(s.then, s.targets, self.second_names(s.targets, s.then.results))
         mark = len(self.lines)
         self.line("else:")
-        self.indented(s.orelse, s.targets, self.second_names(s.targets, s.orelse.results))
+        self.alternative(s)
         if self.lines[mark + 1].text == "pass":
             del self.lines[mark:]
         elif self.lines[start + 1].text == "pass" and not isinstance(test, ast.UnaryOp):
@@ -463,6 +463,21 @@ class Writer:
             del self.lines[start + 1 : mark + 1]
         else:
             self.chained(mark)
+
+    def alternative(self, s: If) -> None:
+        """The second branch. Where it will be an `elif` its lines are as wide as those of the `if`, however long the
+        chain.
+        """
+        block, aliases = s.orelse, self.second_names(s.targets, s.orelse.results)
+        last = block.statements[-1] if block.statements else None
+        alone = isinstance(last, If) and not any(self.is_named(t) for b in block.statements[:-1] for t in b.targets)
+        if not alone or self.moves(s.targets, block.results, aliases):
+            self.indented(block, s.targets, aliases)
+            return
+        mark = len(self.lines)
+        self.block(block)
+        for line in self.lines[mark:]:
+            line.indent += 1
 
     def chained(self, mark: int) -> None:
         """`elif` for an `else:`, at line `mark`, that holds one `if` and nothing beside it."""

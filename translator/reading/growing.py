@@ -25,7 +25,7 @@ from ..ir import Apply, Atom, Var
 from ..ops.core import ItemAttrs, Tape
 from .demand import ask
 from .nodes import nodes_of
-from .values import Restart, Value, describe
+from .values import OpenList, Restart, Value, describe
 
 if TYPE_CHECKING:
     from .carry import Outcome
@@ -40,7 +40,7 @@ class Facts(NamedTuple):
     least: int = 0
 
 
-class Pile:
+class Pile(OpenList):
     """A list whose length only the run knows (`piled`): `rows` has the elements, `count` says how many there are."""
 
     rows: Any
@@ -140,7 +140,7 @@ def _is_of_integers(ctx: Context, v: Value) -> bool:
     return True
 
 
-class Growing:
+class Growing(OpenList):
     """`site` is where it is made; the other attribute is the tape."""
 
     def __init__(self, name: str, tape: Value, site: ast.AST) -> None:

@@ -33,10 +33,13 @@ class Cell:
 
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
-    for `origin` the module layout. `choice`: which array of the caller's it is, where a number of the run says that.
+    for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
+    says that.
     """
 
-    __slots__ = ("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "twins")
+    __slots__ = (
+        *("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "swapped", "twins"),
+    )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
         self.atom = atom
@@ -48,6 +51,7 @@ class Cell:
         self.shadows: tuple[Cell, ...] = ()
         self.stale: str = ""
         self.origin: Origin | None = None
+        self.swapped = False
         self.choice: Choice | None = None
 
     @property
@@ -398,11 +402,19 @@ class Frame:
         self.entered: Any = None  # what the arguments were, where somebody asks for it (recursion.py)
 
 
-class Filling:
-    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are."""
+class OpenList:
+    """A list of the program whose length is not known when it is read: the base of what stands for such lists."""
 
-    def __init__(self, before: list[Value]) -> None:
+
+class Filling(OpenList):
+    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are.
+
+    Cells born up to `births` are older than the loop.
+    """
+
+    def __init__(self, before: list[Value], births: int) -> None:
         self.before = list(before)
+        self.births = births
         self.rows: Ref | None = None
         self.aval: Aval | None = None  # of the elements
         self.turn: Value = None
@@ -584,6 +596,8 @@ def describe(v: Value) -> str:
         return "None"
     if isinstance(v, Masked):
         return "a selection whose size is not known before the run"
+    if isinstance(v, OpenList):
+        return "a list whose length is not known before the run"
     if isinstance(v, Closure):
         return f"the function {v.name}"
     if isinstance(v, Undefined):
@@ -597,6 +611,8 @@ def describe(v: Value) -> str:
 def class_name(v: Value) -> str:
     """The name of its class, as Python's own messages have it."""
     aval = aval_of_value(v)
+    if isinstance(v, OpenList):
+        return "list"
     if aval is None:
         return type(v.value if isinstance(v, Foreign) else v).__name__
     if aval.weak:
