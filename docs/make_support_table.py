@@ -77,14 +77,17 @@ What SciPy computes from known numbers alone (windows, filters, nodes) is a cons
 
 DIFFERENCES = """## Where results are not NumPy's
 
-- Arguments in the other byte order are read by their values. What NumPy would copy from them in their order
-  (`x.copy()`, `x[[0, 1]]`, `np.zeros_like(x)`) comes in the machine's, and `x.dtype` is the machine's.
-- Arrays of their own, where NumPy has views or the argument: reshapes of a Fortran-ordered argument's transpose,
-  `as_strided`, what a loop leaves that has made no turn, or has only swapped names. Tuples, and containers from
-  outside the function, come back as new ones; lists, dicts and sets of the caller's as themselves. What
-  `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
-- Complex numbers: powers of infinities and NaN and those that overflow, `np.round` to decimals of infinities, and the
-  sign of infinities of `sin` and `sinh` that C99 leaves open.
+- In derivatives and batches, arguments in the other byte order are read by their values. What NumPy would copy from
+  them in their order (`x.copy()`, `x[[0, 1]]`) may come in the machine's.
+- Arrays of their own, where NumPy has views or the argument: `as_strided`, what a loop leaves that has made no turn,
+  or has only swapped names, and of what a branch chooses reshapes of an argument in Fortran's order. Tuples,
+  sets from outside the function and one of two lists or dicts between which data choose come back as new ones; lists
+  and dicts of the caller's, or from outside, as themselves.
+  What `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
+- Small results that NumPy would lay out as an argument in Fortran's order (`x + 1`) lie in C's order, large ones (256
+  KiB) as NumPy's: a reshape of a small one may be a view where NumPy copies.
+- Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
+  open.
 - `sum` of a list or an array adds in NumPy's order in derivatives, where Python goes from left to right.
 - In derivatives, lists of unknown lengths that meet must be of one length: one of a single element is refused.
 - A global that another thread binds anew during a call may be read before or after.

@@ -7,11 +7,19 @@
 While such a loop runs, SIGINT is counted before it is handed on to Python's handler. The loop that sees the count
 change gives up, and the program fails with `MESSAGE`; Python then raises KeyboardInterrupt. The count is the process's:
 all libraries of loops share one memory (`share`), so there is one handler, however many loops run.
+
+An alarm that is set for the process, whose handler may raise to end what takes too long, is heard in the same way by
+calls that can be made again (`hearing_alarms`).
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 MESSAGE = "interrupted by SIGINT"
 INTERRUPTED = -1
@@ -24,11 +32,12 @@ LISTENING = f"""
 #include <signal.h>
 typedef void Handler(int, siginfo_t *, void *);
 struct Shared {{
+    int hearing;
     volatile sig_atomic_t interrupts, handing_on;
-    int loops;
+    int loops, of_alarms;
     char lock;
     Handler *ours;
-    struct sigaction python;
+    struct sigaction python, alarm;
 }};
 static Shared *shared;
 constexpr long long INTERRUPTED = {INTERRUPTED};
@@ -40,12 +49,13 @@ extern "C" int untraced_share(void *memory, unsigned long size) {{
 
 static void interrupted(int number, siginfo_t *info, void *context) {{
     if (shared->handing_on) return;
+    const struct sigaction &python = number == SIGALRM ? shared->alarm : shared->python;
     shared->interrupts = shared->interrupts + 1;
     shared->handing_on = 1;
-    if (shared->python.sa_flags & SA_SIGINFO)
-        shared->python.sa_sigaction(number, info, context);
+    if (python.sa_flags & SA_SIGINFO)
+        python.sa_sigaction(number, info, context);
     else
-        shared->python.sa_handler(number);
+        python.sa_handler(number);
     shared->handing_on = 0;
 }}
 
@@ -56,23 +66,35 @@ struct Listening {{
     ~Listening() {{ end(); }}
     static void begin() {{
         hold();
-        struct sigaction found;
         shared->loops++;
-        if (!sigaction(SIGINT, nullptr, &found) && !is_ours(found) && handles(found)) {{
-            shared->python = found;
-            shared->ours = interrupted;
-            found.sa_sigaction = interrupted;
-            found.sa_flags |= SA_SIGINFO;
-            sigaction(SIGINT, &found, nullptr);
+        take(SIGINT, shared->python);
+        if (shared->hearing) {{
+            take(SIGALRM, shared->alarm);
+            shared->of_alarms = 1;
         }}
         release();
     }}
     static void end() {{
         hold();
-        struct sigaction found;
-        if (!--shared->loops && !sigaction(SIGINT, nullptr, &found) && is_ours(found))
-            sigaction(SIGINT, &shared->python, nullptr);
+        if (!--shared->loops) {{
+            give_back(SIGINT, shared->python);
+            if (shared->of_alarms) give_back(SIGALRM, shared->alarm);
+            shared->of_alarms = 0;
+        }}
         release();
+    }}
+    static void take(int number, struct sigaction &python) {{
+        struct sigaction found;
+        if (sigaction(number, nullptr, &found) || is_ours(found) || !handles(found)) return;
+        python = found;
+        shared->ours = interrupted;
+        found.sa_sigaction = interrupted;
+        found.sa_flags |= SA_SIGINFO;
+        sigaction(number, &found, nullptr);
+    }}
+    static void give_back(int number, const struct sigaction &python) {{
+        struct sigaction found;
+        if (!sigaction(number, nullptr, &found) && is_ours(found)) sigaction(number, &python, nullptr);
     }}
     static bool is_ours(const struct sigaction &a) {{
         return a.sa_flags & SA_SIGINFO && shared->ours && a.sa_sigaction == shared->ours;
@@ -91,6 +113,8 @@ static XLA_FFI_Error *was_interrupted(XLA_FFI_CallFrame *frame) {{
 """
 
 _memory = (ctypes.c_longlong * 128)()
+_hearing = ctypes.c_int.from_buffer(_memory)
+_signal: Any = import_module("_signal")  # `signal` makes enumerations of the answers: 2 us a call
 
 
 def share(library: ctypes.CDLL) -> None:
@@ -102,3 +126,24 @@ def share(library: ctypes.CDLL) -> None:
 def was_interrupted(error: BaseException) -> bool:
     """Whether it is what XLA says of a program whose loops gave up."""
     return MESSAGE in str(error)
+
+
+def alarm_is_set() -> bool:
+    """Whether a function in Python is to handle an alarm that will come."""
+    return callable(_signal.getsignal(_signal.SIGALRM)) and _signal.getitimer(_signal.ITIMER_REAL)[0] > 0
+
+
+def is_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
+
+
+@contextmanager
+def hearing_alarms() -> Iterator[None]:
+    """Inside it an alarm ends the loops that begin, and the call is made again where Python's handler raises nothing:
+    not in here, since an alarm may come again and again.
+    """
+    _hearing.value += 1
+    try:
+        yield
+    finally:
+        _hearing.value -= 1

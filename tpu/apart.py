@@ -125,7 +125,7 @@ class _Hidden:
     """
 
     def __init__(self, lines: list[str], uses: Mapping[str, int], spread: set[str]) -> None:
-        regions = list(_region_of_each(lines))
+        regions = list(region_of_each(lines))
         made = {m[1]: r for line, r in zip(lines, regions, strict=True) if (m := _DEFINITION.match(line)) is not None}
         self.divided: dict[str, str] = {}
         for line, region in zip(lines, regions, strict=True):
@@ -198,7 +198,7 @@ def _rows(line: str) -> str | None:
     return found[1]
 
 
-def _region_of_each(lines: list[str]) -> Iterator[int]:
+def region_of_each(lines: list[str]) -> Iterator[int]:
     """A number for the region in which each line stands."""
     open_, last = [0], 0
     for line in lines:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.interrupts import alarm_is_set
 from ..translator.bounds import Interval
 from ..translator.ir import Apply, Atom, Const, DType, Statement, Var
 from ..translator.ops.core import At, Cast, Index, IndexAttrs
@@ -70,9 +71,9 @@ class _Writer:
 
     def written(self, arguments: Sequence[str]) -> Source:
         d = self.direct
-        if d.listens and d.written:
-            self.made.names["ends"] = ends_by_interrupt
-            self.made.before.append("if not ends(): raise LookupError")
+        if d.listens:
+            self.made.names |= {"ends": ends_by_interrupt, "alarmed": alarm_is_set}
+            self.made.before.append(f"if {'not ends' if d.written else 'alarmed'}(): raise LookupError")
         for p, text in zip(d.params, arguments, strict=True):
             self._places[p] = text
             if p.aval.shape:

@@ -4,8 +4,9 @@
     return np.tanh(x * a + b) * c               five passes over x, of which XLA makes one: compiled
 
 Both ways are estimated from what the statements read, write and compute. The estimate knows shapes and dtypes alone,
-so a program goes the same way at every call. Programs with loops or branches, or on small arrays, are XLA's. Of these
-the long ones take XLA seconds, for microseconds at a call: `seconds_of_compiling` says when NumPy had better begin.
+so a program goes the same way at every call. Programs with loops or branches, or on small arrays alone, are XLA's.
+Of these the long ones take XLA seconds, for microseconds at a call: `seconds_of_compiling` says when NumPy had better
+begin.
 """
 
 from __future__ import annotations
@@ -55,10 +56,14 @@ from . import host_calls
 from .shifted import SMALLEST as STAGED
 from .shifted import is_host_call, read_in_place
 
-LEAST = 2e5
-"""Nanoseconds: of programs that NumPy runs in less the way to XLA and back decides, which is short."""
-BYTE = 0.09
-"""Nanoseconds for a byte read or written, on one core of an x86-64 machine from 2020; what follows are the same."""
+LEAST = 1 << 15
+"""Bytes: programs whose arguments and results are all smaller are XLA's, with a short way there and back."""
+LAUNCH = 35_000.0
+"""Nanoseconds of the way to XLA and back with larger ones; what follows are nanoseconds, too."""
+START = 8_000.0  # the way to NumPy and back
+BYTE = 0.09  # a byte read or written, on one core of an x86-64 machine from 2020, as all that follows
+NEAR = 0.02  # one of an array that lies in the second cache
+SECOND_CACHE = 1 << 19
 FRESH = 0.16  # a byte of memory that is new to the process, in huge pages
 FAULTED = 0.5  # the same in pages of 4 kB, as XLA takes it for what is between its kernels
 KEPT = 1 << 25  # bytes: smaller pieces of memory the C library keeps for the next who asks
@@ -70,11 +75,13 @@ SLOWER = 8.0  # the same in NumPy, and whatever else it does one by one
 IN_VECTORS = 1.5  # the same where NumPy has instructions on long vectors for it, in float64
 VECTORISED = {*host_calls.VECTORISED, "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "arctan"}
 VECTORISED_NARROW = VECTORISED | {"sin", "cos", "tanh"}  # in float32, too
+VECTORISED_HALF = VECTORISED_NARROW - {"cos", "arccosh", "power", "arctan2"}
 INTEGER_PRODUCT = 0.6  # a multiplication of a product of integer vectors, by NumPy
 COMPILED_PRODUCT = 2.5  # the same compiled
 SMALL = 1 << 12  # elements
 ROW = 15.0  # a row along the last axis that NumPy begins anew, to reduce it or to compute with what has other rows
 CALL = 1_000.0  # one of NumPy's functions on few elements
+BEGUN = 500.0  # one on many, beyond what their number takes
 PLAIN = frozenset(
     (
         *("add", "subtract", "multiply", "negative", "positive", "absolute", "fabs", "maximum", "minimum", "fmax"),
@@ -86,12 +93,17 @@ PLAIN = frozenset(
     )
 )
 """Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
+PLAIN_COMPLEX = frozenset(("add", "subtract", "multiply", "square", "conjugate"))
+PLAIN_HALF = frozenset(("absolute", "negative", "positive"))
 EXTREME = 0.4  # one whose extreme is looked for, twice because of NaN, in what was computed just before
 SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
 CHOSEN = 3.0  # one that is looked up
 TURNED = 4 * BYTE  # a byte of an array that is copied with its axes in another order, as LAPACK wants matrices
 LINE = 64  # elements that NumPy copies at once
+SHORT = 0.5  # fewer of them, which are the same
+MAGNITUDE = 1.0, 1.6  # the absolute value of a complex number, by NumPy and compiled
+HALF = 0.5, 2.5  # a function of half precision, by NumPy where it has vectors for it, and compiled
 MOVED = 1.5  # times as long as NumPy XLA takes to turn, reverse and join arrays
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
@@ -113,7 +125,7 @@ def by_numpy(function: Function, copied: Collection[int] = (), printed: Function
         numpy = weighed.numpy if printed is None else _Weighed(printed, copied).numpy
     except _NotWeighed:
         return False
-    return numpy < weighed.xla > LEAST
+    return weighed.largest > LEAST and numpy + START < weighed.xla + LAUNCH
 
 
 def seconds_of_compiling(function: Function) -> float:
@@ -137,15 +149,20 @@ class _Weighed:
 
     def __init__(self, function: Function, copied: Collection[int]) -> None:
         self.numpy = self.xla = 0.0
+        ends = (*function.body.params, *function.body.results)
+        self.largest = max((_bytes(a.aval) for a in ends), default=0)
+        made = (t for s in walk(function.body) for t in s.targets)
+        self._byte = NEAR if all(_bytes(a.aval) <= SECOND_CACHE for a in (*ends, *made)) else BYTE
         self._temporary = 0  # bytes that XLA holds between its kernels
         self._lines: set[Atom] = set()  # of arrays that are spread in long lines
+        self._repeated: set[Atom] = set()  # and those in short ones
         self._results = set(function.body.results)
         self._params = set(function.body.params)
         self._same = _same(function)
         self._written, self._in_place = _written(function, self._same)
         self._moved = {s.targets[0] for s in function.body.statements if isinstance(s, Apply) and is_free(s) and s.args}
         self._moved |= set(function.body.params)
-        self._parts = _numbers(function)
+        self._parts = _numbers(function, self._byte)
         for s in function.body.statements:
             before = self.numpy
             if _is_small(s):
@@ -167,18 +184,18 @@ class _Weighed:
         params = function.body.params
         in_place = read_in_place(function).difference(elsewhere)
         copied = [k for k, p in enumerate(params) if k not in in_place and _bytes(p.aval) >= STAGED]
-        self.xla += sum(_bytes(params[k].aval) * (TURNED if k in elsewhere else 2 * BYTE) for k in copied)
+        self.xla += sum(_bytes(params[k].aval) * (TURNED if k in elsewhere else 2 * self._byte) for k in copied)
         written = [params[k] for k in function.mutated]
-        self.xla += sum(_bytes(p.aval) for p in written) * 2 * BYTE
+        self.xla += sum(_bytes(p.aval) for p in written) * 2 * self._byte
         finals = function.body.results[function.out.leaf_count :]
-        self.xla += sum(_bytes(a.aval) for a in finals if a in self._moved) * 2 * BYTE * MOVED
-        self.numpy += sum(_bytes(p.aval) for p in written if p not in self._written) * 2 * BYTE
+        self.xla += sum(_bytes(a.aval) for a in finals if a in self._moved) * 2 * self._byte * MOVED
+        self.numpy += sum(_bytes(p.aval) for p in written if p not in self._written) * 2 * self._byte
 
     def _views(self, function: Function) -> None:
         """Results that are arguments, or views, are written out, by XLA's loops element by element."""
         written = sum(_bytes(r.aval) for r in function.body.results[: function.out.leaf_count] if r in self._moved)
-        self.numpy += written * 2 * BYTE
-        self.xla += written * 2 * BYTE * MOVED
+        self.numpy += written * 2 * self._byte
+        self.xla += written * 2 * self._byte * MOVED
 
     def _group(self, s: Fused) -> None:
         """XLA goes once over what the group reads and writes, and over what a product in it takes or gives; NumPy
@@ -187,7 +204,7 @@ class _Weighed:
         puts = [p for p in s.body.statements if isinstance(p, Apply) and isinstance(p.op, Put)]
         bases, put = {p.args[0] for p in puts}, {p.targets[0] for p in puts}
         read = [a for p, a in zip(s.body.params, s.args, strict=True) if p not in bases]
-        self.xla += sum(_bytes(a.aval) for a in read) * BYTE
+        self.xla += sum(_bytes(a.aval) for a in read) * self._byte
         products = [p for p in s.body.statements if isinstance(p, Apply) and isinstance(p.op, Contract)]
         stored = {t for p in products for t in (*p.args, *p.targets)}
         self._store(t for t, r in zip(s.targets, s.body.results, strict=True) if r not in put)
@@ -195,7 +212,7 @@ class _Weighed:
             if not isinstance(inner, Apply):
                 raise _NotWeighed
             made = set(inner.targets) & stored
-            self.xla += sum(_bytes(t.aval) for t in made) * 2 * BYTE
+            self.xla += sum(_bytes(t.aval) for t in made) * 2 * self._byte
             self._temporary += sum(_bytes(t.aval) for t in made)
             if isinstance(inner.op, Elementwise | Cast):
                 self._elementwise(inner)
@@ -203,7 +220,7 @@ class _Weighed:
                 self._product(inner)
             elif isinstance(inner.op, Reduce):
                 self.xla += inner.args[0].aval.size * (EXTREME if _is_extreme(inner) else OPERATION)
-                self.numpy += _bytes(inner.args[0].aval) * BYTE + _rows_reduced(inner) * ROW
+                self.numpy += _bytes(inner.args[0].aval) * self._byte + _rows_reduced(inner) * ROW
             elif isinstance(inner.op, Put):
                 self._put(inner)
             elif not is_free(inner):
@@ -213,8 +230,8 @@ class _Weighed:
         """A store into an array: NumPy and XLA copy what they may not write, XLA all arguments."""
         (array, value, *places), (target,) = s.args, s.targets
         stored = max(value.aval.size, *(p.aval.size for p in places)) if places else value.aval.size
-        each = CHOSEN if places else 2 * BYTE * target.aval.dtype.itemsize
-        copied = _bytes(target.aval) * 2 * BYTE + _faults(_bytes(target.aval), FRESH)
+        each = CHOSEN if places else 2 * self._byte * target.aval.dtype.itemsize
+        copied = _bytes(target.aval) * 2 * self._byte + _faults(_bytes(target.aval), FRESH)
         of_caller = _first(array, self._same) in self._params
         self.numpy += stored * each + (copied if of_caller and target not in self._in_place else 0.0)
         self.xla += stored * each + (copied if of_caller else 0.0)
@@ -223,38 +240,27 @@ class _Weighed:
         """Count what XLA writes: results into memory that is provided for them, temporaries into its own."""
         for t in targets:
             n = _bytes(t.aval)
-            self.xla += n * BYTE + (_faults(n, FRESH) if t in self._results else 0)
+            self.xla += n * self._byte + (_faults(n, FRESH) if t in self._results else 0)
             self._temporary += 0 if t in self._results else n
 
     def _elementwise(self, s: Apply) -> None:
         (target,) = s.targets
         moved = _bytes(target.aval) + sum(_bytes(a.aval) for a in s.args if a.aval.shape == target.aval.shape)
-        kinds = "fiubc" if s.op.name in ("add", "subtract", "multiply") else "fiub"
-        plain = (s.op.name in PLAIN or _is_square(s)) and all(a.aval.dtype.kind in kinds for a in (*s.args, target))
-        half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
-        cheap = not half and (plain or isinstance(s.op, Cast))
+        cheap = (isinstance(s.op, Cast) and not _has_halves(s)) or _is_plain(s)
         by_one = s.op.name == "floor_divide" and target.aval.dtype.kind in "iu" and not s.args[1].aval.shape
         fresh = 0.0 if target in self._in_place else _faults(_bytes(target.aval), FRESH)
-        self.numpy += moved * BYTE + fresh + _rows_spread(s) * ROW
-        if cheap or by_one:
-            self.xla += target.aval.size * (DIVISION if by_one else OPERATION)
-        elif s.op.name == "divide" and target.aval.dtype.kind == "c":
-            self.xla += target.aval.size * 2 * QUOTIENT
-            self.numpy += target.aval.size * QUOTIENT
-        elif s.op.name in _vectorised(target.aval.dtype) and host_calls.has_vectors():
-            width = target.aval.dtype.itemsize / 8
-            self.numpy += target.aval.size * IN_VECTORS * width
-            self.xla += target.aval.size * FUNCTION * width
-        else:
-            self.xla += target.aval.size * FUNCTION
-            self.numpy += target.aval.size * SLOWER
+        self.numpy += moved * self._byte + fresh + _rows_spread(s) * ROW + BEGUN
+        numpy, xla = (0.0, OPERATION) if cheap else (0.0, DIVISION) if by_one else _of_function(s)
+        self.numpy += target.aval.size * numpy
+        self.xla += target.aval.size * xla
 
     def _alone(self, s: Apply) -> None:
         (target,) = s.targets
         read, written = sum(_bytes(a.aval) for a in s.args), _bytes(target.aval)
         if is_free(s):
-            if s.op.name == "broadcast_to" and s.args[0].aval.shape[-1:] == target.aval.shape[-1:] >= (LINE,):
-                self._lines.add(target)
+            if s.op.name == "broadcast_to":
+                long = s.args[0].aval.shape[-1:] == target.aval.shape[-1:] >= (LINE,)
+                (self._lines if long else self._repeated).add(target)
             return
         if isinstance(s.op, Put):
             self._put(s)
@@ -263,14 +269,16 @@ class _Weighed:
         match s.op:
             case Elementwise() | Cast():
                 self._elementwise(s)
-                self.xla += read * BYTE
+                self.xla += read * self._byte
             case Contract():
                 self._product(s)
             case Reduce() | Concatenate() | Reshape() | Create():
                 self.numpy += _rows_reduced(s) * ROW
-                self.numpy += (read + written) * BYTE + _faults(written, FRESH)
+                self.numpy += (read + written) * self._byte + _faults(written, FRESH)
+                repeated = [a for a in s.args if a in self._repeated]
+                self.numpy += sum(math.prod(a.aval.shape[:-1]) for a in repeated) * SHORT
                 moved = isinstance(s.op, Concatenate) or any(a in self._lines for a in s.args)
-                self.xla += read * BYTE * (MOVED if moved else 1)
+                self.xla += read * self._byte * (MOVED if moved else 1)
                 self.xla += s.args[0].aval.size * OPERATION if isinstance(s.op, Reduce) else 0.0
             case Sort(name="argsort") if isinstance(s.attrs, SortAttrs) and s.attrs.is_stable:
                 raise _NotWeighed  # the stable order, which `host_calls` finds sooner than NumPy
@@ -290,7 +298,7 @@ class _Weighed:
     def _called(self, s: Apply, each: float) -> None:
         """Both call the same function, or one that takes as long: what lies around it differs."""
         size, written = s.args[0].aval.size, _bytes(s.targets[0].aval)
-        self.numpy += size * each + written * BYTE + _faults(written, FRESH)
+        self.numpy += size * each + written * self._byte + _faults(written, FRESH)
         self.xla += size * each + host_calls.OVERHEAD
 
     def _product(self, s: Apply) -> None:
@@ -300,7 +308,7 @@ class _Weighed:
         count = math.prod(sizes.values())
         dtype = s.targets[0].aval.dtype
         if host_calls.sums_products(attrs, x.aval, y.aval, dtype):
-            took = (_bytes(x.aval) + _bytes(y.aval)) * BYTE
+            took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte
             self.numpy += took
             self.xla += took + host_calls.OVERHEAD
             return
@@ -312,7 +320,7 @@ class _Weighed:
             raise _NotWeighed
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
-        took = (_bytes(x.aval) + _bytes(y.aval)) * BYTE if vector else count * each
+        took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte if vector else count * each
         self.numpy += took / 2 if x is y and not vector else took  # the product of a matrix with itself is symmetric
         self.xla += took * BEHIND
 
@@ -333,14 +341,14 @@ def _first(a: Atom, same: Mapping[Atom, Atom]) -> Atom:
     return a
 
 
-def _numbers(function: Function) -> dict[Var, float]:
+def _numbers(function: Function, byte: float) -> dict[Var, float]:
     """What np.nanmax and np.nanmin take, by NumPy, instead of the operations that they are made of here."""
     made = {s.targets[0]: s for s in function.body.statements if isinstance(s, Apply)}
     parts: dict[Var, float] = {}
     for s in made.values():
         if (found := extreme_of_numbers(s, made.get)) is not None:
             parts |= {part.targets[0]: 0.0 for part in found.parts}
-            parts[s.targets[0]] = _bytes(found.x.aval) * BYTE + _rows_reduced(found.extreme) * ROW
+            parts[s.targets[0]] = _bytes(found.x.aval) * byte + _rows_reduced(found.extreme) * ROW
     return parts
 
 
@@ -372,7 +380,34 @@ def _is_square(s: Apply) -> bool:
 
 
 def _vectorised(dtype: DType) -> Collection[str]:
-    return VECTORISED if dtype.char == "d" else VECTORISED_NARROW if dtype.char == "f" else ()
+    return {"d": VECTORISED, "f": VECTORISED_NARROW, "e": VECTORISED_HALF}.get(dtype.char, ())
+
+
+def _has_halves(s: Apply) -> bool:
+    return any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in (*s.args, *s.targets))
+
+
+def _is_plain(s: Apply) -> bool:
+    """Whether NumPy has vector instructions for the operation, in these dtypes."""
+    kinds = {a.aval.dtype.kind for a in (*s.args, *s.targets)}
+    if _has_halves(s):
+        return s.op.name in PLAIN_HALF
+    if "c" in kinds:
+        return _is_square(s) or (s.op.name in PLAIN_COMPLEX and kinds == {"c"})
+    return kinds <= {*"fiub"} and (s.op.name in PLAIN or _is_square(s))
+
+
+def _of_function(s: Apply) -> tuple[float, float]:
+    """What NumPy takes for an element beyond reading and writing it, and compiled code."""
+    name, dtype = s.op.name, s.targets[0].aval.dtype
+    if name == "divide" and dtype.kind == "c":
+        return QUOTIENT, 2 * QUOTIENT
+    if name == "absolute" and s.args[0].aval.dtype.kind == "c":
+        return MAGNITUDE
+    if name not in _vectorised(dtype) or not host_calls.has_vectors():
+        return SLOWER, FUNCTION
+    width = dtype.itemsize / 8
+    return HALF if dtype.char == "e" else (IN_VECTORS * width, FUNCTION * width)
 
 
 def _rows_reduced(s: Apply) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 import sys
 import threading
@@ -42,6 +43,7 @@ from .temporaries import keeping, worth_keeping
 
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
+CALLS_KEPT = 1000  # calls whose remains jaxlib may keep: letting go of them takes 8 us
 
 COPY_LIMIT = 1 << 15  # bytes: larger results are handed out without a copy
 STAGING_LIMIT = 1 << 28  # bytes of aligned memory kept for arguments
@@ -342,15 +344,26 @@ class Executable(Loaded):
         self._count = len(program.results)
         self._platform = p
         self.hosted = f"@{host_calls.TARGET}" in program.text
+        self.listens = any(n.listens for n in program.natives)
         call = _fast_callable(p, program.name, loaded, self._arg_avals, self._out_avals)
         self.call = _waiting(call) if self.hosted else call
 
-    def launcher(self) -> tuple[Any, Any]:
-        """(execute, handlers): `execute([buffer, ...]).consume_with_handlers(handlers)` is the list of results.
+    def launch_text(self, arguments: Sequence[str], names: dict[str, Any]) -> str:
+        """An expression for the list of results, given expressions for buffers of the right types alone. It skips the
+        signature that `call` makes of them, 0.7 of its 4 us.
 
-        For buffers of the right types alone; it skips the signature that `call` makes of them, 0.7 of its 4 us.
+        jaxlib keeps 70 to 160 bytes of every such call until it is told to let go of them.
         """
-        return self.loaded.execute_sharded, _handlers(self._platform, self._out_avals)
+        handlers = _handlers(self._platform, self._out_avals)
+
+        def collected() -> list[Any]:
+            self._platform.jaxlib.collect_garbage()
+            return handlers
+
+        names |= {"execute": self.loaded.execute_sharded, "handlers": handlers, "collected": collected}
+        names["early"] = itertools.cycle((*(True,) * CALLS_KEPT, False)).__next__
+        given = ", ".join(arguments)
+        return f"execute([{given}]).consume_with_handlers(handlers if early() else collected())"
 
     # ---- running --------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ import ctypes
 import itertools
 import math
 import signal
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
@@ -25,7 +24,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from ..kernels.interrupts import INTERRUPTED, MESSAGE
+from ..kernels.interrupts import INTERRUPTED, MESSAGE, alarm_is_set, is_main_thread
 from ..kernels.loops import NO_MEMORY, NativeLoop, arguments_of, loop_of, write_loop
 from ..translator.bounds import Interval
 from ..translator.checked import Checked
@@ -236,10 +235,10 @@ def _lies_well(x: Any, dtype: DType) -> bool:
 
 
 def ends_by_interrupt() -> bool:
-    """Whether Ctrl-C is sure to end the call, so that it is not made again, or is heard by nobody."""
+    """Whether Ctrl-C is sure to end the call, so that it is not made again, or is heard by nobody; nor is an alarm."""
     handler = _signal.getsignal(signal.SIGINT)
-    of_main = threading.get_ident() == threading.main_thread().ident
-    return handler in (_signal.SIG_IGN, _signal.SIG_DFL) or (of_main and handler is signal.default_int_handler)
+    sure = handler in (_signal.SIG_IGN, _signal.SIG_DFL) or (handler is signal.default_int_handler and is_main_thread())
+    return sure and not alarm_is_set()
 
 
 def _handle_signals() -> None:

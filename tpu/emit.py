@@ -84,7 +84,7 @@ from . import host_calls, hyperbolic, transcendentals
 from .apart import set_apart
 from .checks import SHIFT, Check
 from .emit_across import across
-from .emit_complex import by_parts, magnitude, square_root, with_signs
+from .emit_complex import by_parts, constant_power, magnitude, with_signs
 from .emit_control import emit_for, emit_if, emit_while
 from .emit_cumulative import cumulative
 from .emit_elementwise import (
@@ -111,6 +111,7 @@ from .interrupts import listening
 from .quotients import corrected_quotients, is_kept_as_quotient, quotient_by_few
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
+from .summands import with_own_summands
 from .writer import BOOL, F32, Value, Writer, cast_constant, is_float, tensor_type
 
 if TYPE_CHECKING:
@@ -198,7 +199,9 @@ def emit(
     head = f"  func.func public @main({', '.join(params)}) -> ({', '.join(types)}) {{"
     name = function.name if function.name.isidentifier() and function.name.isascii() else "program"
     attributes = "" if replicas is None else f" attributes {{mhlo.num_replicas = {replicas} : i32}}"
-    lines, spans = set_apart(w.lines, w.spans) if target == "cpu" else (w.lines, w.spans)
+    lines, spans = w.lines, w.spans
+    if target == "cpu":
+        lines, spans = with_own_summands(*set_apart(lines, spans))
     text = "\n".join([f"module @{name}{attributes} {{", head, *lines, "  }", "}", ""])
     args = tuple(_with_front(p.aval, shifts.get(k, 0)) for k, p in enumerate(function.body.params))
     args += tuple(avals[k] for k in given)
@@ -483,8 +486,8 @@ class Emitter:
         if not isinstance(exponent, Const) or exponent.aval.shape != () or exponent.aval.dtype.kind == "c":
             return None
         x = self.spread(args[0], dtypes[0], shape)
-        if x.dtype.kind == "c" and exponent.value == 0.5:
-            return square_root(self.writer, x)
+        if x.dtype.kind == "c":
+            return constant_power(self.writer, x, float(exponent.value))
         wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves stay unrounded
         found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
         return found and self.writer.convert(found, x.dtype)

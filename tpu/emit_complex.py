@@ -14,10 +14,10 @@ import numpy as np
 
 from ..translator import ops
 from ..translator.ir import DType
-from . import hyperbolic
+from . import complex_values, hyperbolic
 from .emit_elementwise import Rule
 from .rounding import hidden
-from .writer import BOOL, F32, F64, I32, I64, Value, Writer, real_dtype
+from .writer import BOOL, F32, F64, Value, Writer, real_dtype
 
 _SYMMETRY = {
     **dict.fromkeys(("sqrt", "exp", "log", "log1p", "expm1", "arccos", "arccosh"), "none"),
@@ -25,7 +25,7 @@ _SYMMETRY = {
     **dict.fromkeys(("cos", "cosh"), "even"),
 }
 _HYPERBOLIC = {"sin": "sinh", "sinh": "sinh", "cos": "cosh", "cosh": "cosh"}
-_SWAPPED = ("sin", "cos", "arctan")  # sin(x + iy): the parts of sinh(y + ix) exchanged
+_SWAPPED = ("sin", "cos", "tan", "arctan")  # sin(x + iy): the parts of sinh(y + ix) exchanged
 _LARGE = {F64: 709.0, F32: 88.0}  # exp of more than this, and a bit, is infinite
 
 
@@ -38,7 +38,7 @@ def with_signs(name: str, rule: Rule) -> Rule:
     def whole(w: Writer, z: Value) -> Value:
         part = real_dtype(z.dtype)
         re, im = w.op("real", z, dtype=part), w.op("imag", z, dtype=part)
-        left, below = _has_sign(w, re), _has_sign(w, im)
+        left, below = complex_values.has_sign(w, re), complex_values.has_sign(w, im)
         start = re if symmetry == "none" else w.op("abs", re)
         real, imag = _value(w, name, rule, start, w.op("abs", im), z.dtype)
         imag = w.select(below, w.op("negate", imag), imag)
@@ -59,43 +59,11 @@ def magnitude(w: Writer, z: Value) -> Value:
     return w.select(beyond, w.splat(np.inf, size), size)
 
 
-def quotient(w: Writer, x: Value, y: Value) -> Value:
-    """x / y by the ratio of the divisor's smaller part to its larger, as NumPy divides (R. L. Smith, Communications of
-    the ACM 5, 1962): XLA's own recovers infinities where NumPy has NaN.
-    """
-    part = real_dtype(x.dtype)
-    a, b, c, d = (w.op(name, z, dtype=part) for z in (x, y) for name in ("real", "imag"))
-    tall = w.compare("GT", w.op("abs", d), w.op("abs", c))
-    large, small = w.select(tall, d, c), w.select(tall, c, d)
-    nowhere = w.both(w.compare("EQ", large, w.splat(0, c)), w.compare("EQ", small, w.splat(0, c)))
-    large = w.select(nowhere, w.op("abs", large), large)
-    ratio = w.select(nowhere, w.splat(0, c), w.divide(small, large))
-    size = w.add(large, w.multiply(small, ratio))
-    far = w.compare("GT", w.op("abs", size), w.splat(np.finfo(part).max / 16, c))  # whose reciprocal is subnormal
-    step = w.select(far, w.splat(2.0**-8, c), w.splat(1, c))
-    scale = w.divide(w.splat(1, c), w.multiply(size, step))
-    first, second = w.select(tall, b, a), w.select(tall, a, b)
-    real = w.multiply(w.add(first, w.multiply(second, ratio)), scale)
-    across = w.multiply(first, ratio)
-    imag = w.multiply(w.select(tall, w.subtract(across, second), w.subtract(second, across)), scale)
-    real = w.select(nowhere, w.multiply(a, scale), real)
-    imag = w.select(nowhere, w.multiply(b, scale), imag)
-    return w.op("complex", w.multiply(real, step), w.multiply(imag, step), dtype=x.dtype)
-
-
 def power(w: Writer, x: Value, y: Value) -> Value:
-    """A power of zero by NumPy's rules: 0 if the exponent's real part is positive, 1 if the exponent is 0, else NaN."""
-    part = real_dtype(x.dtype)
-    a, b, c, d = (w.op(name, z, dtype=part) for z in (x, y) for name in ("real", "imag"))
-    zero = w.splat(0, a)
-    rooted = w.select(w.compare("GT", c, zero), zero, w.splat(np.nan, a))
-    nothing = w.both(w.compare("EQ", c, zero), w.compare("EQ", d, zero))
-    real, imag = w.select(nothing, w.splat(1, a), rooted), w.select(nothing, zero, rooted)
-    of_zero = w.both(w.compare("EQ", a, zero), w.compare("EQ", b, zero))
-    return w.select(of_zero, w.op("complex", real, imag, dtype=x.dtype), w.op(ops.POWER.stablehlo, x, y))
+    return complex_values.power(w, x, y, with_signs("exp", _exp), with_signs("log", _log))
 
 
-_OF_TWO: dict[str, Rule] = {"divide": quotient, "power": power, "float_power": power}
+_OF_TWO: dict[str, Rule] = {"divide": complex_values.quotient, "power": power, "float_power": power}
 
 
 def by_parts(name: str) -> Rule | None:
@@ -161,9 +129,19 @@ def _exp2(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
     return w.op("real", z, dtype=re.dtype), w.op("imag", z, dtype=re.dtype)
 
 
-def square_root(w: Writer, z: Value) -> Value:
-    """z ** 0.5 too, as NumPy takes it."""
-    return with_signs("sqrt", _sqrt)(w, z)
+def constant_power(w: Writer, z: Value, exponent: float) -> Value | None:
+    """The powers for which NumPy calls other functions."""
+    match exponent:
+        case 1:
+            return z
+        case 2:
+            return w.multiply(z, z)
+        case 0.5:
+            return with_signs("sqrt", _sqrt)(w, z)
+        case -1:
+            rule = by_parts("reciprocal")
+            return rule and rule(w, z)
+    return None
 
 
 def _sqrt(w: Writer, *args: Value) -> Value:
@@ -194,14 +172,21 @@ _BY_PARTS: dict[str, Parts] = {
 
 
 def _value(w: Writer, name: str, rule: Rule, re: Value, im: Value, dtype: DType) -> tuple[Value, Value]:
-    """XLA's own sines and cosines lose small numbers in differences of exponentials, its arctan signs of zeros."""
+    """XLA's own sines and cosines lose small numbers in differences of exponentials, its arctan signs of zeros, others
+    digits near zeros and poles.
+    """
     x, y = (im, re) if name in _SWAPPED else (re, im)
     if name in _HYPERBOLIC:
         real, imag = _products(w, _HYPERBOLIC[name], x, y)
+    elif name in ("tan", "tanh"):
+        real, imag = complex_values.tanh(w, x, y)
+    elif name == "expm1":
+        real, imag = complex_values.expm1(w, x, y)
     else:
         own = w.op(ops.ARCTANH.stablehlo, w.op("complex", x, y, dtype=dtype), dtype=dtype) if name == "arctan" else None
         z = own or rule(w, w.op("complex", re, im, dtype=dtype))
         real, imag = (w.op(part, z, dtype=re.dtype) for part in ("real", "imag"))
+        real = complex_values.log(w, x, y, real) if name == "log" else real
     if name in _ENDS:
         real, imag = _ENDS[name](w, x, y, real, imag)
     if name == "cos":  # cos(x + iy) = conj(cosh(y + ix))
@@ -338,9 +323,3 @@ _ENDS: dict[str, _Ends] = {
     "arctan": _arctanh_ends,
     "arctanh": _arctanh_ends,
 }
-
-
-def _has_sign(w: Writer, x: Value) -> Value:
-    """Whether the sign bit is set, of zeros too."""
-    bits = w.op("bitcast_convert", x, dtype=I64 if x.dtype == np.float64 else I32)
-    return w.compare("LT", bits, w.splat(0, bits))

@@ -149,4 +149,5 @@ class Replicated(client.Loaded):
                 _in_flight.pop().block_until_ready()
             outs: list[client.Buffer] = self.loaded.execute_sharded(arrays).consume_with_handlers(self._handlers)
             _in_flight.extend(outs[-1:])
+            platform.platform().jaxlib.collect_garbage()  # jaxlib keeps something of every call until then
         return outs

@@ -76,6 +76,9 @@ def rule_for(name: str, dtype: DType, size: int) -> Rule | None:
     The sine and cosine of float64 are not among them: `bounded_rule_for`.
     """
     key = name, dtype.name
+    if dtype.name in _SHORT:
+        rule = _SHORT_RULES.get(name) if size >= SMALLEST else None
+        return None if rule is None else lambda w, x: w.convert(rule(w, w.convert(x, F32)), dtype)
     return _EXACT.get(key) or (_RULES.get(key) if size >= SMALLEST else None)
 
 
@@ -355,6 +358,9 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("arctan", "float64"): _arctan,
     ("arctan", "float32"): _arctan,
 }
+_SHORT = ("float16", "bfloat16")
+_SHORT_RULES = {name: rule for (name, dtype), rule in _RULES.items() if dtype == "float32"}
+"""For numbers of 16 bits, in float32, as NumPy has them: of these XLA calls the C library's, in up to 70 ns."""
 _BOUNDED: dict[tuple[str, str], Rule] = {("sin", "float64"): _sine_64, ("cos", "float64"): _cosine_64}
 _GRADUAL: dict[tuple[str, str], Rule] = {
     ("exp", "float32"): _exp_gradual,

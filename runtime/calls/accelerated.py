@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...kernels.interrupts import alarm_is_set, hearing_alarms, was_interrupted
 from ...translator.errors import AliasError, CutError, TargetError, UntracedError, has_written, place_told, tell_place
 from ...translator.reading.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
@@ -49,6 +50,7 @@ Fun = Callable[..., Any]
 _KINDS = 32
 """A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
 _HOLDERS = 16
+_OBJECTS = 8  # translations for objects of a class that are made at once: further ones when they would pay
 """This many objects get programs of their own; a translation takes tens of milliseconds."""
 
 
@@ -106,6 +108,7 @@ class Accelerated:
         self._cut: dict[Key, Any] = {}  # for kinds of arguments for which the function is cut: the key of its driver
         self._methods: dict[Any, Accelerated] = {}  # bound to objects that have no __dict__ to keep them in
         self._holders = 0
+        self._ledger_of_objects = Ledger(math.inf, _OBJECTS)
         forking.known.add(self)
 
     @property
@@ -146,6 +149,8 @@ class Accelerated:
             entries = self._entries.get(key, ())
         except TypeError as error:
             return self._unreadable(error, given, args, kwargs)
+        except RecursionError:
+            return self._fallback.run_unread("an argument holds itself, or lies thousands of containers deep", *given)
         if are_wide(leaves):
             return on_host(self.fun, *given)
         for entry in entries:
@@ -213,25 +218,26 @@ class Accelerated:
             return args, kwargs
         return tuple([unopened(x) for x in args]), {k: unopened(x) for k, x in kwargs.items()} if kwargs else kwargs
 
-    def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
-        """The result of a call; what the function changed in the caller's containers is stored there."""
+    def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], again: bool = False) -> Any:
+        """The result of a call; what the function changed in the caller's containers is stored there. `again`: a signal
+        has ended the call before.
+        """
         changes, returned = entry.translation.changes, entry.translation.returned
-        if changes or returned:
-            from ...translator.reading.changes import holds_twice
-
-            if changes and holds_twice(given):
-                return on_host(self.fun, *given)
+        if changes and entry.changes_one_of_two(self.fun, given):
+            return on_host(self.fun, *given)
         try:
-            result = self._ran(entry, leaves, given, HOST_ERRORS)
+            if alarm_is_set() and not again and self._is_numpys(given):
+                with hearing_alarms():
+                    result = self._ran(entry, leaves, given, HOST_ERRORS)
+            else:
+                result = self._ran(entry, leaves, given, HOST_ERRORS)
         except HOST_ERRORS as error:  # nothing has been written yet, where it is not a handler of a signal that raises
             if has_written(error):
                 raise
             return on_host(self.fun, *given)
         except Exception as error:
-            from ...kernels.interrupts import was_interrupted
-
-            if was_interrupted(error):  # and Python's handler of SIGINT has raised nothing: the call goes on
-                return self._run(entry, leaves, given)
+            if was_interrupted(error):  # and Python's handler of the signal has raised nothing: the call goes on
+                return self._run(entry, leaves, given, again=True)
             if not is_of_the_run(error):
                 raise
             return self._last_word(error, given)
@@ -348,7 +354,7 @@ class Accelerated:
         raise error
 
     def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
-        from .entries import TargetEntry, make_entry  # imports the translator
+        from .entries import EitherEntry, TargetEntry, make_entry  # imports the translator
 
         with self._lock:
             entries = self._entries.setdefault(key, [])
@@ -361,12 +367,21 @@ class Accelerated:
                 entry = make_entry(self, binding, leaves)
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
-            if isinstance(entry, TargetEntry) and not kwargs and entry.holds(leaves):
+            short = entry.holds(leaves) if isinstance(entry, TargetEntry) else type(entry) is EitherEntry
+            if short and not kwargs:
                 self._shorten(entry, args, leaves)
             return entry
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Let further calls with arguments of this kind go straight to the entry."""
+        from .entries import EitherEntry, TargetEntry
+
+        if isinstance(entry, EitherEntry):
+            from .numpycall import of_numpy
+
+            self.__class__ = of_numpy(Accelerated, entry, args) or type(self)
+            return
+        assert isinstance(entry, TargetEntry)
         arrays = all(type(a) is Array for a in args)
         if entry.direct and arrays:
             self._fast[tuple([a._spec for a in args])] = entry
@@ -405,6 +420,7 @@ class Accelerated:
             first, *others = objects.values()
             methods = keep_methods(first)
             found = accelerated(holding(self.fun, objects), self.options.without(self.fun, objects))
+            found._ledger = found._ledger_of_objects = self._ledger_of_objects
             kept = self._methods if methods is None else methods.setdefault(self, {})
             kept[(*objects, *map(id, others))] = found
         return found
@@ -529,5 +545,5 @@ class Checked(Accelerated):
         self._sampler.check(args, kwargs)
         return super()._general(args, kwargs)
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Every call must pass `_general`, so that it can be checked."""

@@ -20,6 +20,7 @@ from ...translator.reading.signature import (
     abstract_with_leaves,
     aval_of,
     is_array_without_axes,
+    is_swapped,
     known,
     signature_of,
 )
@@ -159,7 +160,8 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     sources = tuple(s.position if isinstance(s, _Slot) else Default(s) for s in slots)
     values = tuple(_number(leaves[s]) if isinstance(s, int) else signature.values[i] for i, s in enumerate(sources))
     params = tuple((name, unwrap(tree)) for name, tree in signature.params)
-    return Binding(dataclasses.replace(signature, params=params, values=values), sources)
+    swapped = frozenset(i for i, s in enumerate(sources) if is_swapped(leaves[s] if isinstance(s, int) else s.value))
+    return Binding(dataclasses.replace(signature, params=params, values=values, swapped=swapped), sources)
 
 
 def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:

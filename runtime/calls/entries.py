@@ -23,7 +23,7 @@ from ...translator.errors import AliasError, Diagnostic, LoopsError
 from ...translator.ir import Aval, Function, Param, may_raise
 from ...translator.pipeline import LAST, Translation, translate
 from ...translator.purpose import purposed
-from ...translator.reading.changes import apply_changes
+from ...translator.reading.changes import apply_changes, found_twice
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
 from ...translator.reading.handed import (
@@ -74,6 +74,8 @@ class Entry:
         self.draws = any(map(is_draw, self.captures))
         self.streams = [found for p in self.captures if (found := stream_of(p)) is not None]
         self.known = known_leaves(translation)
+        read = translation.guards[: len(translation.guards) - translation.defaults]
+        self.containers_outside = [g for g in read if g.of_container]
         self.needs_arguments = bool(translation.changes) or needs_arguments(translation.returned)
         kept = [i for i in range(len(sources)) if i not in translation.statics]
         self.sources = [sources[i] for i in kept]
@@ -120,17 +122,18 @@ class Entry:
         path = (f".{key}" if how == "attr" else f"[{key!r}]" for how, key in capture.path)
         return f"{capture.name or 'an object'}{''.join(path)}"
 
+    def changes_one_of_two(self, fun: Callable[..., Any], given: tuple[Any, Any]) -> bool:
+        """Whether a container that a call of `fun` may change is read at two places, as if there were two."""
+        return found_twice(list(_arguments_of(fun, given).values()), (g.container() for g in self.containers_outside))
+
     def handed_back(
         self, fun: Callable[..., Any], leaves: Sequence[Any], given: tuple[Any, Any], made: Any
     ) -> Any:
         """The result of a call of `fun`, of which the program has `made` this; the caller's containers have their new
         contents.
         """
-        changes, arguments = self.translation.changes, None
-        if self.needs_arguments:
-            bound = signature_of(fun).bind(*given[0], **given[1])
-            bound.apply_defaults()
-            arguments = bound.arguments
+        changes = self.translation.changes
+        arguments = _arguments_of(fun, given) if self.needs_arguments else None
         result, beside = made, ()
         if changes or self.translation.beside:
             result, contents, beside = made[0], made[1 : len(changes) + 1], made[len(changes) + 1 :]
@@ -185,6 +188,13 @@ def _meets_itself(x: np.ndarray[Any, Any]) -> bool:
     return False
 
 
+def _arguments_of(fun: Callable[..., Any], given: tuple[Any, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names of its parameters, with the default values that it uses."""
+    bound = signature_of(fun).bind(*given[0], **given[1])
+    bound.apply_defaults()
+    return bound.arguments
+
+
 def _overlap(entry: Entry, where: str, other: str) -> AliasError:
     return AliasError(
         Diagnostic(
@@ -236,7 +246,8 @@ def _made_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any
     given = binding.signature.given
     defaults = default_guards(accelerated.fun, given.names) if given else ()
     if defaults:
-        translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
+        guards = (*translation.guards, *defaults)
+        translation = dataclasses.replace(translation, guards=guards, defaults=len(defaults))
     if accelerated.target == "numpy" or runs_in_cpython(translation.source.body):
         return HostEntry(translation, binding)
     if accelerated.target == "cpu":
@@ -287,7 +298,10 @@ class HostEntry(Entry):
             device = next(x.device for x in arguments if type(x) is Array)
             result = self._called(host)
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
-        result = self._called(arguments)
+        return self.finished(self._called(arguments), arguments, known)
+
+    def finished(self, result: Any, arguments: Sequence[Any], known: frozenset[int] = frozenset()) -> Any:
+        """What the user gets of what CPython has computed of these arguments."""
         given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
         ordered = self.translation.ordered if any(map(_is_turned, given)) else ()
         avals = [r.aval for r in self.function.body.results]
@@ -524,6 +538,10 @@ class EitherEntry(HostEntry):
     def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
         super().__init__(translation, binding)
         self._compile = functools.partial(TargetEntry, translation, binding, accelerated)
+        beside = translation.changes or translation.returned or self.captures or self.layouts or self.mutated
+        straight = binding.sources == tuple(range(len(binding.sources)))
+        # whether a call is given and gives arguments and results alone, in order
+        self.alone = straight and not (beside or self.known or self.hosted)
         self._shown = f"{accelerated.__name__} by NumPy"
 
     @functools.cached_property

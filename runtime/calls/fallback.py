@@ -60,8 +60,15 @@ class Fallback:
             self._tell(error)
         return result
 
+    def run_unread(self, reason: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of a call whose arguments cannot be looked through, for this `reason`."""
+        self._warn(reason)
+        return self.fun(*args, **kwargs)
+
     def _tell(self, error: Exception) -> None:
-        reason = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        self._warn("\n".join([str(error), *getattr(error, "__notes__", ())]))
+
+    def _warn(self, reason: str) -> None:
         if reason not in self.reasons:
             self.reasons[reason] = None
             warnings.warn(f"{self.name} runs as it is, with NumPy:\n{reason}", stacklevel=_depth())

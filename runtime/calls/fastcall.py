@@ -55,7 +55,7 @@ def guard_function(guards: Sequence[Guard]) -> Callable[[], bool]:
     if not guards:
         return _always
     names: dict[str, Any] = {}
-    text = _guard_text(guards, names)
+    text = guard_text(guards, names)
     gone = "except (LookupError, ValueError, AttributeError, TypeError):\n        return False"
     exec(f"def hold():\n    try:\n        return {text}\n    {gone}\n", names)
     made: Callable[[], bool] = names["hold"]
@@ -66,7 +66,7 @@ def _always() -> bool:
     return True
 
 
-def _guard_text(guards: Sequence[Guard], names: dict[str, Any]) -> str:
+def guard_text(guards: Sequence[Guard], names: dict[str, Any]) -> str:
     """An expression; it may raise LookupError, ValueError, AttributeError or TypeError where a name is gone."""
     terms = []
     for i, guard in enumerate(guards):
@@ -117,7 +117,7 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble_result}
     names |= {"gone": GONE, "stopped": MESSAGE}
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
-    pattern = _Pattern(names)
+    pattern = Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
     text_of_call = getattr(entry.full, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
@@ -134,14 +134,14 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
         names["lent"] = LENT.get
         tests.append("not lent()")
     if entry.translation.guards:
-        tests.append(_guard_text(entry.translation.guards, names))
+        tests.append(guard_text(entry.translation.guards, names))
     hosted = ""
     if pattern.host_arrays:
         names |= {"kinds": _HOST_KINDS, "hosted": HostArray, "lifted": lifted}
         hosted = f"""
         if {" and ".join(tests).replace(" is ndarray", " in kinds")}:
             {_host_result_text(entry, call[0], call[1], hosted=True)}"""
-    return _class_of(
+    return class_of(
         base,
         names,
         len(args),
@@ -157,7 +157,7 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     )
 
 
-def _class_of(base: type, names: dict[str, Any], count: int, attempt: str) -> type:
+def class_of(base: type, names: dict[str, Any], count: int, attempt: str) -> type:
     """A subclass whose `__call__` makes the attempt with so many arguments; without a result the call is any call."""
     names |= {"__name__": __name__, "absent": _ABSENT, "general": base.__call__, "trim_traceback": trim_traceback}
     parameters = [f"a{i}" for i in range(count)]
@@ -196,7 +196,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
         return None
     names: dict[str, Any] = {"ndarray": np.ndarray, "assemble": entry.assemble_result, "observed": is_observed}
     names |= {"state": strict.STATE.get, "calm": strict.CALM}
-    pattern = _Pattern(names, math.inf, dict(entry.values))
+    pattern = Pattern(names, math.inf, dict(entry.values))
     if not all(pattern.add(f"a{i}", x) for i, x in enumerate(args)) or pattern.arrays or pattern.hosted:
         return None
     data = [pattern.data[s] if type(s) is int else "" for s in entry.sources]
@@ -206,7 +206,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
     names |= source.names
     tests = ["not rest", "not named", *pattern.tests, "state() is calm[0]", "not observed()"]
     if entry.translation.guards:
-        tests.append(_guard_text(entry.translation.guards, names))
+        tests.append(guard_text(entry.translation.guards, names))
     leaves = []
     for k, (result, node) in enumerate(zip(entry.function.body.results, leaf_nodes(entry.result), strict=False)):
         number = "" if result.aval.shape or node == ARRAY else ".item()" if result.aval.weak else "[()]"
@@ -214,7 +214,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
     value = leaves[0] if entry.result.kind is Kind.LEAF else f"assemble([{', '.join(leaves)}])"
     before = "\n        ".join([f"if not ({' and '.join(tests)}): raise LookupError", *source.before])
     run = "\n        ".join([*source.run, f"return {value}"])
-    return _class_of(
+    return class_of(
         base,
         names,
         len(args),
@@ -228,7 +228,7 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
     )
 
 
-class _Pattern:
+class Pattern:
     """Tests that arguments are of the kinds seen, and the expressions of their data, in the order of the leaves. There
     is none for arrays of more bytes than `largest`. The leaves among the `statics` have these values.
     """
@@ -296,7 +296,7 @@ class _Pattern:
         return self.add(name, x, f"({name} := {path})")
 
 
-def _one_kind(entry: TargetEntry, pattern: _Pattern) -> bool:
+def _one_kind(entry: TargetEntry, pattern: Pattern) -> bool:
     """Whether all arguments are Arrays or numbers, or all NumPy's or numbers, with results that are worth copying."""
     if pattern.arrays:
         return not pattern.host_arrays

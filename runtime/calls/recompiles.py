@@ -155,7 +155,7 @@ def _broken(guard: Guard, is_read: bool) -> Change:
         return f"{name} changed: it is another container, or one of another length or with other keys", _GLOBAL
     if guard.kind == "content":
         return f"{name} changed: it selects other elements", _MASK
-    if guard.kind == "array":
+    if guard.kind in ("array", "swapped"):
         return f"{name} changed: it is {_kind_of(now)} and was {guard.expected}", _SHAPE
     what = f"{name} changed: it is {_short(now)} and was {_short(guard.expected)}"
     return (f"{what}; it is read at every call from now on", "") if is_read else (what, _GLOBAL)

@@ -17,7 +17,7 @@ from ...translator.cutting.functions import make_function
 from ...translator.cutting.partition import LOOP_WORK, Cuts, Partition, as_definition, cuts_at, partition, work_of
 from ...translator.errors import Span, TargetError, UntracedError, has_written
 from ...translator.ir import Function
-from ...translator.reading.changes import apply_changes, holds_twice
+from ...translator.reading.changes import apply_changes
 from ...translator.reading.exact import Passed, exact
 from ...translator.reading.signature import signature_of, unopened
 from ...translator.reading.source import source_of
@@ -26,7 +26,7 @@ from . import forking
 from .accelerated import Accelerated
 from .arguments import Key, are_wide, open_arguments
 from .callables import is_users_object
-from .entries import Entry, TargetEntry
+from .entries import Entry
 from .fallback import HOST_ERRORS
 from .statics import Static
 from .worth import SHORT_CALL, Ledger, size_of
@@ -251,7 +251,7 @@ class Region(Accelerated):
 
     def _finished(self, entry: Entry, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         changes = entry.translation.changes
-        if changes and holds_twice((args, kwargs)):
+        if changes and entry.changes_one_of_two(self.fun, (args, kwargs)):
             return self.fun(*args, **kwargs)
         try:
             if entry.streams or entry.draws:
@@ -286,7 +286,7 @@ class Region(Accelerated):
         """Whether it always runs as it is."""
         return bool(self._always) or (self.again is not None and self.again.idle)
 
-    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
         """Results are put together here, so no call goes past this class."""
 
     def functions(self) -> list[Function]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.interrupts import alarm_is_set
 from ...tpu.at_once import Source, source_of
 from ...tpu.direct import Direct, is_whole, without_checks
 from ...translator.bounds import Interval
@@ -81,7 +82,11 @@ class LoopsProgram:
         return source_of(direct, arguments, known, {arguments[k]: interval for k, interval in assumed.items()})
 
     def _at_once(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        """As `host`, for calls that write no argument. Raises LookupError where the general path has to raise."""
+        """As `host`, for calls that write no argument. Raises LookupError where the general path has to raise, or to
+        hear an alarm.
+        """
+        if alarm_is_set():
+            raise LookupError("there are alarms to be heard")
         try:
             return self.host(values)
         except Exception as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ...kernels.interrupts import alarm_is_set
 from ...tpu import client, platform
 from ...tpu.emit import emit
 from ...tpu.memory import large_results
@@ -31,6 +32,10 @@ def _signals_first() -> Iterator[None]:
     except RuntimeError as error:
         str(error)  # Python looks for signals at calls
         raise
+
+
+def _on_general_path() -> None:
+    raise LookupError("there are alarms to be heard")
 
 
 class Buffers:
@@ -215,8 +220,11 @@ class XlaProgram:
         if not 0 < arrays == len(arguments):  # NumPy arrays and Python numbers are converted in C++
             names |= {"call": executable.call, "beside": executable.call_beside_jax, "modules": sys.modules}
             given = ", ".join(arguments)
-            return f'(call({given}) if "jax" not in modules else beside(({given},)))', self.checked
+            call = f'call({given}) if "jax" not in modules else beside(({given},))'
+            if executable.listens:
+                names |= {"alarmed": alarm_is_set, "on_general_path": _on_general_path}
+                call = f"({call}) if not alarmed() else on_general_path()"
+            return f"({call})", self.checked
         if self.checked or executable.hosted:  # the flag, or what NumPy computes, is waited for
             return None
-        names["execute"], names["handlers"] = executable.launcher()
-        return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)", False
+        return executable.launch_text(arguments, names), False

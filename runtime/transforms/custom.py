@@ -88,7 +88,7 @@ class Custom(Wrapper):
     def __untraced_read__(self, signature: Signature) -> Reading:
         self.require()
         reading = read(self.fun, signature)
-        if not self.is_ruled():
+        if not self.is_ruled() or not reading.function.body.results:
             return reading
         ruled, root = self.ruled(signature, reading), Root(self)
         # Another rule may be given later.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ...translator.axes import named_axis
 from ...translator.batch.form import Form
 from ...translator.reading.signature import Signature
+from ..trees.tree_util import Partial
 from . import choices
 from .choices import Argnums
 from .transformation import Fun, Transformation, transformed
@@ -300,7 +301,7 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     primal.
 
     The forward pass runs once, in this call; `vjp_fun` holds what the backward pass needs of it, and may be called any
-    number of times. A cotangent must have the structure, shapes and dtypes of the result; else TypeError or ValueError.
+    number of times. It is a pytree (`tree_util.Partial`): residual of a custom rule, argument or result. A cotangent must have the structure, shapes and dtypes of the result; else TypeError or ValueError.
     Cotangents of integers are zeros of dtype float0, among the results and, or anything else, among those given. With
     `has_aux`, `fun` returns (value, anything), and that is a third result.
 
@@ -309,10 +310,7 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     (array([ 0.,  0., 40.]),)
     """
     out, aux, residuals, backward = _forward_half(fun, len(primals), has_aux)(*primals)
-
-    def vjp_fun(ct: Any) -> Any:
-        return backward(residuals, ct)
-
+    vjp_fun = Partial(backward, residuals)
     return (out, vjp_fun, aux) if has_aux else (out, vjp_fun)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import accelerate, custom_jvp, custom_vjp, grad, hessian, jacfwd, jvp, lax, random, tree, vmap
+from untraced import accelerate, custom_jvp, custom_vjp, grad, hessian, jacfwd, jvp, lax, random, tree, vjp, vmap
 
 A = np.arange(6.0).reshape(2, 3) / 3 + 0.2
 V = np.array([0.3, 0.7, 1.1])
@@ -521,3 +521,37 @@ def test_what_is_wrong_in_this_package_is_told_at_the_users_call() -> None:
             grad(call)(3.0)
         said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
         assert f"--> {__file__}:" in said and "runtime" not in said and "library" not in said
+
+
+def test_residuals_may_be_a_pullback() -> None:
+    """`vjp` gives a pytree, as JAX's does: what it holds passes on from `fwd` to `bwd`, and leaves functions."""
+
+    @custom_vjp
+    def square(x: Any) -> Any:
+        return x**2
+
+    square.defvjp(lambda x: vjp(lambda v: v**3, x), lambda pull, ct: pull(ct))  # of a cube, to tell the two apart
+    for g in (grad(square), accelerate(grad(square))):
+        assert g(2.0) == 12.0
+    assert grad(grad(square))(2.0) == 12.0
+    np.testing.assert_allclose(vmap(grad(square))(np.arange(3.0)), [0.0, 3.0, 12.0])
+    pull = accelerate(lambda x: vjp(square, x)[1])(2.0)
+    assert pull(10.0) == (120.0,)
+    assert accelerate(lambda pull, ct: pull(ct))(pull, 10.0) == (120.0,)
+
+
+def test_rules_of_functions_without_results_are_not_asked() -> None:
+    @custom_vjp
+    def nothing(x: Any) -> None:
+        return None
+
+    def unused(_: Any, ct: Any) -> Any:
+        raise AssertionError("the backward rule of nothing")
+
+    nothing.defvjp(lambda x: (None, x), unused)
+
+    def f(x: Any) -> Any:
+        nothing(x)
+        return x * x
+
+    assert grad(f)(3.0) == 6.0

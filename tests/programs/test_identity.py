@@ -168,3 +168,25 @@ def test_arrays_that_are_returned_in_containers_are_the_callers(target: str) -> 
     np.testing.assert_array_equal(named["sum"], a + b)
     found: dict[str, Any] = {}
     assert accelerate(_in_the_callers_own, target=target)(a, found) is found and found["a"] is a
+
+
+OUTSIDE = [[1.0, 2.0], [3.0]]
+NAMED = {"a": OUTSIDE[0], "b": X}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_containers_outside_that_are_returned_are_themselves(target: str) -> None:
+    def part(x: Any) -> Any:
+        return OUTSIDE[0], x * 2.0
+
+    def dicts(x: Any) -> Any:
+        return {"of": NAMED, "x": x, "rows": [r for r in OUTSIDE]}
+
+    def whole(x: Any) -> Any:
+        return OUTSIDE if x is not None else None
+
+    assert accelerate(part, target=target)(1.5)[0] is OUTSIDE[0]
+    made = accelerate(dicts, target=target)(1.5)
+    assert made["of"] is NAMED
+    assert [a is b for a, b in zip(made["rows"], OUTSIDE, strict=True)] == [True, True]
+    assert accelerate(whole, target=target)(1.5) is OUTSIDE

@@ -19,6 +19,11 @@ pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes ever
 RANDOM = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def as_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_numpy, "LEAST", 1 << 15)
+
+
 def weighed(fun: Callable[..., Any], *args: Any) -> bool:
     """Whether NumPy takes it; nothing is run."""
     stages = accelerate(fun, target="cpu").inspect(*args, compile=False).stages
@@ -50,6 +55,44 @@ def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:
     assert not weighed(lambda a: a @ a, small)
     assert not weighed(lambda x, n: loop(x) * n, line, 2)
     assert not weighed(lambda x: float(np.sum(x)), line)
+
+
+def test_a_few_passes_over_what_lies_in_caches_are_numpys() -> None:
+    """The way to XLA takes as long as ten of them; of what is copied in passing it is short."""
+    some, few = np.ones(10_000), np.ones(4_000)
+    assert weighed(lambda a, b: a + b, some, some) and weighed(np.max, some) and weighed(np.pad, some, 3)
+    assert weighed(lambda a, b: np.sum((a - b) ** 2), some, some)
+    assert not weighed(lambda a, b: a + b, few, few) and not weighed(lambda a: np.sin(a), some)
+    assert not weighed(lambda a: ((a * 2 + 1) * a - 3) * a / (a * a + 1) - a * 7 + a / 3, np.ones(100_000))
+
+
+def test_halves_and_complex_numbers_are_numpys_where_it_has_vectors_for_them() -> None:
+    half, complexes = np.ones(1_000_000, np.float16), np.ones(1_000_000, np.complex128)
+    for vectorised in (np.square, np.abs, np.conj):
+        assert weighed(lambda x: vectorised(x), complexes)  # noqa: B023
+    assert weighed(lambda x: abs(x), half) and not weighed(lambda x: x * x, half)
+    assert weighed(lambda x: np.exp(x), half) == host_calls.has_vectors()
+
+
+def test_calls_of_numpys_programs_take_a_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, scale = RANDOM.normal(size=6_000), 2.0
+    for fun in (lambda a, s: a * s, lambda a, s: np.max(a) * s, lambda a, s: a[::2], lambda a, s: a.reshape(2, -1).T):
+        ours = accelerate(fun, target="cpu")
+        for given in ((x, 3.0), (x, scale), (x[::-1], 2.0), (x, 2), (x.astype(np.float32), 2.0), (x[:10], 2.0)):
+            found, want = ours(*given), fun(*given)
+            assert type(found) is type(want) and found.dtype == want.dtype
+            np.testing.assert_array_equal(found, want)
+            shares = np.shares_memory(want, x)
+            assert not isinstance(found, np.ndarray) or np.shares_memory(found, x) == shares
+    plus = accelerate(lambda a, s: a * s, target="cpu")
+    plus(x, 1.0)
+    assert type(plus).shortened and type(plus(device_put(x), 1.0)).__name__ == "Array"
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plus(x * 1e300, 1e300)
+    with pytest.raises(TypeError, match="NoneType"):
+        plus(x, None)
+    assert np.all(np.isinf(plus(np.full(6_000, 1e300), 1e300)))
 
 
 def test_stores_into_arguments_are_numpys_where_a_copy_costs_more() -> None:

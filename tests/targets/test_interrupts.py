@@ -115,6 +115,41 @@ for f, n in ((counted_to, 30_000_000), (nested, 100_000)):
         print("a handler that raises nothing:", g(few, n) == expected)
 print(len(come))
 
+def late(*_):
+    raise TimeoutError("late")
+
+def timed(f, *args):
+    g = accelerate(f, target="cpu")
+    g.inspect(*args)
+    kinds = []
+    for _ in range(2):                          # the second call takes the shortest path
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        try:
+            kinds.append(type(g(*args)).__name__)
+        except TimeoutError as error:
+            kinds.append(f"{type(error).__name__}: {error}")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return kinds
+
+def written(x):
+    for i in range(10**6):
+        for j in range(10**6):
+            x[(i * j) % 3] = x[i % 3] * 0.5
+    return x
+
+signal.signal(signal.SIGALRM, late)
+for f, x, *rest in (*given, (written, few)):
+    print(f.__name__, *timed(f, x, *rest))
+alarms = []
+signal.signal(signal.SIGALRM, lambda *_: alarms.append(1))
+for f, n in ((counted_to, 30_000_000), (nested, 100_000)):
+    g = accelerate(f, target="cpu")
+    expected = g(few, n)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    print("alarms that raise nothing:", [bool(g(few, n) == expected) for _ in range(2)])
+    signal.setitimer(signal.ITIMER_REAL, 0)
+print(len(alarms) >= 4, signal.getsignal(signal.SIGALRM).__name__)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 others = [accelerate(f, target="cpu") for f in (nest, nested)]
 background = threading.Thread(target=lambda: [others[1](few, 3_000) for _ in range(200)], daemon=True)
@@ -134,6 +169,9 @@ def test_loops_that_never_end(tmp_path: Path) -> None:
         "[10, 10]",
         *("a handler that raises nothing: True",) * 4,
         "4",
+        *(f"{name} TimeoutError: late TimeoutError: late" for name in (*names, "written")),
+        *("alarms that raise nothing: [True, True]",) * 2,
+        "True <lambda>",
         "beside another thread's loops: KeyboardInterrupt",
     ], done.stderr
 

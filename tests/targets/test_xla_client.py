@@ -569,13 +569,29 @@ for _ in range(6):
     faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
     smoothed(expected)
 np.testing.assert_array_equal(x, expected)
-assert min(faults) < 1_000, faults
+assert min(faults) < 5_000, faults
 """
+
+
+def test_what_jaxlib_keeps_of_calls_is_let_go() -> None:
+    """A call leaves 70 bytes or more with jaxlib, which no garbage collection of Python's frees."""
+
+    @accelerate(target="cpu")
+    def f(x: Any, y: Any) -> Any:
+        return np.tanh(x) * y
+
+    x = device_put(np.arange(5.0))
+    for _ in range(20):
+        f(x, x)
+    before = sys.getallocatedblocks()
+    for _ in range(4 * client.CALLS_KEPT):
+        f(x, x).block_until_ready()
+    assert sys.getallocatedblocks() - before < 2 * client.CALLS_KEPT + 500
 
 
 def test_memory_of_temporaries_is_kept(tmp_path: Path) -> None:
     """48 MB: mapped anew in pages of 4 kB, they would be 11,719 faults in every call. In a process of its own: where
-    much of the heap is free already, the C library gives memory back.
+    much of the heap is free already, the C library gives memory back. glibc 2.41 maps the result's 16 MB anew.
     """
     script = tmp_path / "smoothed.py"
     script.write_text(SMOOTHED)

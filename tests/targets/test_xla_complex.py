@@ -65,3 +65,38 @@ def test_quotients_by_numbers_near_the_largest(dtype):
     info = np.finfo(dtype)
     for found, right in zip(accelerate(quotients)(z), quotients(z), strict=True):
         np.testing.assert_allclose(found, right, rtol=20 * info.eps, atol=info.tiny)  # subnormal parts are zero
+
+
+def assert_parts(found, right, rtol):
+    assert found.dtype == right.dtype
+    for name in ("real", "imag"):
+        x, y = getattr(found, name), getattr(right, name)
+        size = np.where(np.isfinite(right), np.abs(right), 0)
+        with np.errstate(invalid="ignore"):
+            off = ~((np.isnan(x) & np.isnan(y)) | (x == y) | (np.abs(x - y) <= rtol * size))
+        assert not off.any(), (name, np.flatnonzero(off)[:5], x[off][:5], y[off][:5])
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_powers(dtype):
+    """Small whole ones are products, others have the infinities of C99's product."""
+    z = grid(dtype)
+    x, y = np.repeat(z, len(z)), np.tile(z, len(z))
+    with np.errstate(all="ignore"):
+        assert_parts(accelerate(lambda x, y: x**y)(x, y), x**y, 300 * np.finfo(dtype).eps)
+        n = np.arange(-120, 121)
+        z = np.array([0.7 + 0.3j, 1j, -1.01 + 0j], dtype)[:, None]
+        assert_parts(accelerate(lambda z, n: z**n)(z, n), z**n, 300 * np.finfo(dtype).eps)
+        for power in (lambda z: z**3, lambda z: z**-1, lambda z: z**-3, lambda z: z**7.0):
+            assert_parts(accelerate(power)(x[::64]), power(x[::64]), 30 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("function", [np.tan, np.tanh, np.expm1, np.log], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_values_near_axes_poles_and_zeros(function, dtype):
+    offsets = np.array([0.0, 1e-17, -3e-12, 1e-7, 2e-3, 0.4])
+    centres = np.array([0, np.pi / 2, -np.pi / 2, 2 * np.pi, 1.0, 0.6, -0.8, 40.0])
+    line = (centres[:, None] + offsets).ravel()
+    z = (line[:, None] + 1j * line).ravel().astype(dtype)
+    with np.errstate(all="ignore"):
+        assert_parts(accelerate(lambda z: function(z))(z), function(z), 20 * np.finfo(dtype).eps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
@@ -541,8 +541,23 @@ def test_numbers_that_loops_pass_on_have_what_arrays_have() -> None:
     np.testing.assert_allclose(grad(f)(np.float64(2.0)), 3 + 2 * 2 * 2.0)
     last, sizes = accelerate(lambda x: lax.scan(lambda c, v: (c.astype(x.dtype) + v, c.size), 0.0, x))(xs)
     assert last == 2.5 and list(sizes) == [1, 1]
-    with pytest.raises(AttributeError, match="'int' object has no attribute 'astype'"):
-        accelerate(lambda n: n.astype(np.float32))(3)
+
+
+def test_numbers_have_what_arrays_have_where_jax_is_meant() -> None:
+    """In what is derived or batched, and in a module that uses JAX's names; a NumPy program finds numbers."""
+
+    def f(x: Any) -> Any:
+        return (x.astype(np.float32) ** 2).astype(x.dtype) * x.reshape(1)[0] + x.size
+
+    assert grad(f)(3.0) == 27.0
+    assert untraced.jvp(f, (3.0,), (1.0,)) == (28.0, 27.0)
+    assert accelerate(f)(3.0) == 28.0
+    assert accelerate(lambda b: b.astype(int) + b.ndim)(True) == 1
+    elsewhere = FunctionType(f.__code__, {"np": np}, "f")
+    assert grad(elsewhere)(3.0) == 27.0
+    with pytest.raises(AttributeError, match="'float' object has no attribute 'astype'"):
+        accelerate(elsewhere)(3.0)
+    assert accelerate(lambda x: x if hasattr(x, "dtype") else 2 * x)(3.0) == 6.0
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int16, np.int64])

@@ -78,8 +78,9 @@ from .linear import (
     reshape_vjp,
     squeezed_by,
 )
-from .lists import item_vjp, kept_vjp, made_again, zero_list
+from .lists import is_list, item_vjp, kept_at, kept_vjp, made_again, zero_list
 from .loops import for_vjp, while_vjp
+from .masks import Sides, entry_mask, mask_of, said_outside, sides_of, used_at, used_entry, whole
 from .places import Hole, Place, untouched
 from .reach import anywhere, either, reached, scattered
 from .reductions import cumulative_vjp, put_axes_back, reduce_vjp
@@ -87,7 +88,7 @@ from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .settled import Nest, least
 from .spectra import extreme_vjp, fourier_vjp, sort_vjp
-from .steepness import may_be_steep
+from .steepness import Origins
 from .tape import Plan, needed_of, plan
 from .trips import Trips
 
@@ -111,10 +112,15 @@ class Adjoints:
         self.changing: frozenset[Var] = frozenset()  # values that differ between the trips of an enclosing loop
         self.restored: dict[Var, Var] = {}  # arrays that loops start from, as their backward loops leave them (undo.py)
         self.holes: dict[Var, Hole] = {}  # places in cotangents of the table that are still to be set to zero
-        self.made: dict[Var, Apply] = {}  # the definitions of forward values
+        self.origins = Origins()  # the definitions of forward values
         self.loops: tuple[For, ...] = ()  # the enclosing loops
         self.place: Var | None = None  # of the trip of the loop whose body this is: how many came before it
         self.nest: Nest | None = None  # the enclosing loops, where the backward pass may read what they leave
+        self.sometimes = False  # whether this is a branch in a loop, which not every trip goes into
+
+    def steep(self, a: Atom) -> bool:
+        """Whether the slope of what made `a` may be infinite: masks are made only of such values."""
+        return self.origins.may_be_steep(a)
 
     def hint(self, v: Var) -> str:
         """The hint of an adjoint; a temporary inside an expression gets no name of its own."""
@@ -123,14 +129,14 @@ class Adjoints:
     def inner(self, span_of: Builder) -> Adjoints:
         inner = Adjoints(Builder(span_of.span), self.active, self.trips)
         inner.outermost = False
-        inner.changing = self.changing
-        inner.made, inner.nest, inner.loops = self.made, self.nest, self.loops
+        inner.changing, inner.sometimes = self.changing, self.sometimes
+        inner.origins, inner.nest, inner.loops = self.origins, self.nest, self.loops
         return inner
 
     def backward(self, statements: Sequence[Statement]) -> list[Statement]:
         """Append the backward pass of the statements; the result: forward statements that keep what it needs."""
         self.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
-        self.made.update((t, s) for s in statements if isinstance(s, Apply) for t in s.targets)
+        self.origins.learn(statements)
         forward: list[list[Statement]] = []
         for s in reversed(statements):
             if not isinstance(s, Apply | Raise):
@@ -139,6 +145,10 @@ class Adjoints:
                 forward.append(_backward(s, self))
         self.settle_all()
         return [s for group in reversed(forward) for s in group]
+
+    @property
+    def made(self) -> Makers:
+        return self.origins.made
 
     @property
     def makers(self) -> Makers:
@@ -176,11 +186,24 @@ class Adjoints:
             return
         one_side = choice is not None and old is not None and (choice.same(old) or choice.opposes(old))
         known = (old is not None or before is not None) and (choice is not None or mask is not None)
-        if one_side or not known or not may_be_steep(a, self.made):
+        if one_side or not known or not self.steep(a):
+            return
+        if is_list(a):
             return
         both = either(self.b, old.mask(self.b) if old else before, choice.mask(self.b) if choice else mask)
         if both is not None:
             self.masks[a] = both
+
+    def _mask_at(self, x: Var, place: Place, mask: Atom | None) -> None:
+        """Update the mask of the cotangent of the array `x` for an addition at a place, of which `mask` counts."""
+        before, once = self.masks.get(x), place.distinct(self.makers)
+        if before is None or x in self.choices:
+            there = None if mask is None else scattered(self.b, place.shape, mask, place.dims, place.dyn, once)
+            self._mask(x, None, there)
+        elif mask is None and not self.sometimes:
+            del self.masks[x]
+        else:
+            self.masks[x] = used_at(self.b, before, mask, place, once)
 
     def settle(self, v: Var) -> Atom | None:
         """The cotangent of `v` so far, with its choice applied and its hole set to zero."""
@@ -194,10 +217,16 @@ class Adjoints:
                 self.table[v] = named(self.b, choice.made(self.b, self.table[v], v.aval), self.hint(v))
         return self.table.get(v)
 
+    def settle_masked(self, v: Var) -> None:
+        """Like `settle`; where the choice says that the cotangent counts is known further on, if it may matter."""
+        choice = self.choices.get(v)
+        self.settle(v)
+        if choice is not None and self.origins.is_singular(v):
+            self.masks[v] = choice.mask(self.b)
+
     def settle_all(self) -> None:
         for v in (*self.choices, *self.holes):
-            self.settle(v)
-        self.masks.clear()
+            self.settle_masked(v)
 
     def settle_before(self, s: Statement) -> None:
         """Settle the cotangents to which the loop or branch `s` adds, as it does by itself."""
@@ -206,9 +235,10 @@ class Adjoints:
         named_in = {*free_variables(Block((), (s,), ())), *s.targets}
         for v in (*self.choices, *self.holes):
             if v in named_in or v in self.holes:
-                self.settle(v)
-        for v in named_in & self.masks.keys():
-            del self.masks[v]
+                self.settle_masked(v)
+        if not isinstance(s, If | For | While):
+            for v in named_in & self.masks.keys():
+                del self.masks[v]
 
     def scatter(
         self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...], mask: Atom | None = None
@@ -217,9 +247,7 @@ class Adjoints:
         if not isinstance(x, Var) or x not in self.active:
             return
         place, makers, hole = Place(x.aval.shape, dims, dyn), self.makers, self.holes.get(x)
-        if mask is not None:
-            mask = scattered(self.b, x.aval.shape, mask, dims, dyn, place.distinct(makers))
-        self._mask(x, None, mask)
+        self._mask_at(x, place, mask)
         fills = hole is not None and hole.place.same(place, makers) and place.distinct(makers)
         if hole is not None and fills:
             del self.holes[x]
@@ -254,18 +282,26 @@ class Adjoints:
         return None if found is None else assembled(self.b, found)
 
     def take_unsettled(self, v: Var) -> tuple[Atom | None, Choice | None]:
-        """Like `take`, together with the choice that is still to be applied."""
+        """Like `take`, together with the choice that is still to be applied, or that a mask makes where it may matter.
+        """
         if v in self.holes:
             self.settle(v)
         found, mask, choice = self.table.pop(v, None), self.masks.pop(v, None), self.choices.pop(v, None)
-        if choice is None and mask is not None:
+        if choice is None and mask is not None and self.steep(v):
             choice = Choice(mask, True)
         return None if found is None else assembled(self.b, found), choice
 
     def take_masked(self, v: Var, args: Sequence[Atom]) -> tuple[Atom | None, Atom | None]:
         """Like `take`, with the mask outside which it is zero, where an argument may have an infinite slope."""
+        return self._take_where(v, any(map(self.steep, args)))
+
+    def take_result(self, v: Var) -> tuple[Atom | None, Atom | None]:
+        """Like `take_masked`, for what a branch or a loop leaves, or a trip finds."""
+        return self._take_where(v, self.origins.is_singular(v))
+
+    def _take_where(self, v: Var, matters: bool) -> tuple[Atom | None, Atom | None]:
         choice, mask = self.choices.get(v), self.masks.pop(v, None)
-        if (choice is None and mask is None) or not any(may_be_steep(a, self.made) for a in args):
+        if (choice is None and mask is None) or not matters:
             return self.take(v), None
         return self.take(v), choice.mask(self.b) if choice is not None else mask
 
@@ -283,9 +319,9 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
             if ct is not None:
                 r = as_root(s, adj.made)
                 active = [i for i in linked_args(r) if r.args[i] in adj.active]
-                chosen_vjp(adj.b, r, ct, choice, active, adj.add, at_corner(adj.b, r, adj.made), adj.made)
+                chosen_vjp(adj.b, r, ct, choice, active, adj.add, at_corner(adj.b, r, adj.made), adj.steep)
             return [s]
-        case Apply(op=Reduce(name="sum") | Cast()) if s.targets[0] in adj.choices and may_be_steep(s.args[0], adj.made):
+        case Apply(op=Reduce(name="sum") | Cast()) if s.targets[0] in adj.choices and adj.steep(s.args[0]):
             ct, choice = adj.take_unsettled(s.targets[0])
             if ct is not None and choice is not None:
                 _choose_later(s, ct, choice, adj)
@@ -327,7 +363,7 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
     active = [i for i in linked_args(s) if s.args[i] in adj.active]
     if x is None or not active:
         return
-    masks = {i: None if mask is None else reached(b, s, mask, i) for i in active}
+    masks = {i: None if mask is None or is_list(x) else reached(b, s, mask, i) for i in active}
     within = masks.get(0)
     match op:
         case Elementwise():
@@ -373,12 +409,16 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
             if 0 in active:
                 adj.stored_over(s, ct, within)
         case Tape(name="item"):
+            if (before := adj.masks.pop(cast(Var, x), None)) is not None and (mask is not None or adj.sometimes):
+                adj.masks[cast(Var, x)] = used_entry(b, s, before, mask)
             so_far = adj.table.get(cast(Var, x)) or zero_list(b, x, adj.makers, adj.hint(cast(Var, x)))
             adj.table[cast(Var, x)] = item_vjp(b, s, materialise(b, ct, strong(s.targets[0].aval)), so_far)
         case Tape():
             if 1 in active:
-                adj.add(s.args[1], kept_vjp(b, s, ct, adj.place))
-            adj.add(x, ct)
+                place = kept_at(s, adj.place)
+                counts = None if mask is None else entry_mask(b, mask, place, s.args[1])
+                adj.add(s.args[1], kept_vjp(b, s, ct, place), mask=counts)
+            adj.add(x, ct, mask=mask)
         case ArgReduce() | Ruled() | Draw():
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
@@ -426,19 +466,26 @@ def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:
 
 def _if(s: If, adj: Adjoints) -> If:
     """A backward `if` on the same condition. The forward `if` returns what it needs and cannot cheaply recompute."""
-    cts = [adj.take(t) for t in s.targets]
-    if all(c is None for c in cts):
+    cts = [adj.take_result(t) for t in s.targets]
+    if all(c is None for c, _ in cts):
         return s
     blocks = (s.then, s.orelse)
     inner = [adj.inner(adj.b) for _ in blocks]
     outside = [v for v in dict.fromkeys((*free_variables(s.then), *free_variables(s.orelse))) if v in adj.active]
     so_far = {v: adj.table[v] for v in outside if v in adj.table}
-    forwards = [_branch(block, cts, so_far, part) for block, part in zip(blocks, inner, strict=True)]
+    counts = {v: adj.masks[v] for v in so_far if v in adj.masks}
+    for part in inner:
+        part.table, part.masks, part.sometimes = dict(so_far), dict(counts), adj.sometimes or bool(adj.loops)
+    forwards = [_branch(block, cts, part) for block, part in zip(blocks, inner, strict=True)]
     touched = [v for v in outside if any(part.table.get(v) is not adj.table.get(v) for part in inner)]
     targets = tuple(Var(adjoint_hint(v), strong(v.aval)) for v in touched)
+    masks = _masks(s, adj, touched, inner)
     plans, backs = [], []
     for forward, part in zip(forwards, inner, strict=True):
-        results = tuple(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched)
+        results = (
+            *(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched),
+            *(whole(part.b, sides[part is inner[1]], v) for v, sides in masks.items()),
+        )
         back = made_again(prune(Block((), tuple(part.b.statements), results)), forward)
         defined = [t for statement in forward for t in statement.targets]
         needed = needed_of(back, defined)
@@ -449,22 +496,32 @@ def _if(s: If, adj: Adjoints) -> If:
         copy_block(Block((), (*p.recomputed, *back.statements), back.results), dict(kept))
         for p, back in zip(plans, backs, strict=True)
     )
-    adj.b.append(If(targets, s.condition, then, orelse, s.span))
+    used = {v: mask_of(v) for v in masks}
+    adj.b.append(If((*targets, *used.values()), s.condition, then, orelse, s.span))
     adj.table.update(zip(touched, targets, strict=True))
-    for v in touched:
-        sides = [part is inner[0] for part in inner if v in part.table]
-        if v not in so_far and len(sides) == 1 and may_be_steep(v, adj.made):  # only one branch reads it
-            adj.masks[v] = make.broadcast_to(adj.b, Choice(s.condition, sides[0]).mask(adj.b), v.aval.shape)
+    adj.masks.update(used)
     return statement
 
 
-def _branch(
-    block: Block, cts: Sequence[Atom | None], so_far: dict[Var, Atom], part: Adjoints
-) -> list[Statement]:
+def _masks(s: If, adj: Adjoints, touched: Sequence[Var], parts: Sequence[Adjoints]) -> dict[Var, Sides]:
+    """Update the masks behind a branch; those that are still to become results of it."""
+    within = {t for part in parts for made in part.b.statements for t in made.targets}
+    found: dict[Var, Sides] = {}
+    for v in touched:
+        sides = sides_of(v, adj, parts)
+        mask = None if sides is None else said_outside(adj.b, s.condition, sides, within)
+        adj.masks.pop(v, None)
+        if mask is not None:
+            adj.masks[v] = make.broadcast_to(adj.b, mask, v.aval.shape)
+        elif sides is not None:
+            found[v] = sides
+    return found
+
+
+def _branch(block: Block, cts: Sequence[tuple[Atom | None, Atom | None]], part: Adjoints) -> list[Statement]:
     """The backward pass of one branch. It goes on from the cotangents outside, and so accumulates into them."""
-    part.table = dict(so_far)
-    for r, c in zip(block.results, cts, strict=True):
-        part.add(r, c)
+    for r, (c, mask) in zip(block.results, cts, strict=True):
+        part.add(r, c, mask=mask)
     return part.backward(block.statements)
 
 

@@ -9,7 +9,7 @@ Where what lies behind may be steep, it is then known where the cotangent can co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -20,7 +20,6 @@ from ..records import dataclass
 from .cotangents import cast_like, strong, unbroadcast
 from .partials import elementwise_vjp
 from .reach import narrowed
-from .steepness import may_be_steep
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,11 @@ def chosen_vjp(
     active: Sequence[int],
     add: Contribute,
     seen: Apply,
-    makers: Mapping[Var, Apply],
+    steep: Callable[[Atom], bool],
 ) -> None:
-    """`elementwise_vjp` under a choice, or of one: what it contributes is still to be chosen, where shapes allow."""
+    """`elementwise_vjp` under a choice, or of one: what it contributes is still to be chosen, where shapes allow.
+    `steep`: whether the slope of what made a value may be infinite.
+    """
     out = s.targets[0].aval
     whole = [i for i in active if s.args[i].aval.shape == out.shape]
     settled = ct if choice is None or s.op is not ops.WHERE else choice.made(b, ct, out)
@@ -74,7 +75,7 @@ def chosen_vjp(
         places = [i for i in active if s.args[i] is x]
         counts = Choice(s.args[0], places[0] == 1) if picks else choice
         mask = None
-        if counts is not None and may_be_steep(x, makers):
+        if counts is not None and steep(x):
             mask = narrowed(b, counts.mask(b), out.shape, x.aval.shape)
         chosen = None if choice is None or s.op is ops.WHERE else partial(_made, choice, b, out)
         elementwise_vjp(b, s, settled, places, partial(_masked, add, mask), chosen, seen)
@@ -83,7 +84,7 @@ def chosen_vjp(
             x = s.args[i]
             assert isinstance(x, Var)
             side = Choice(s.args[0], i == 1)
-            if choice is not None and may_be_steep(x, makers):
+            if choice is not None and steep(x):
                 side = Choice(make.elementwise(b, ops.LOGICAL_AND, choice.mask(b), side.mask(b)), True)
             add(x, unbroadcast(b, settled, out.shape, x.aval), side)
     elif whole:

@@ -53,7 +53,7 @@ from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
 from .lists import is_list, tape_jvp, zero_list
-from .muted import Mutes, muted_jvp
+from .muted import Mute, Mutes, muted_jvp
 from .reductions import cumulative_jvp, reduce_jvp
 from .reverse import without_leaves
 from .routines import routine_jvp
@@ -221,11 +221,14 @@ class _Forward:
         """Both branches return the tangents of the targets that may have one."""
         moving = [i for i, t in enumerate(s.targets) if t in self.varied]
         blocks = []
-        for block in (s.then, s.orelse):
+        for side, block in ((True, s.then), (False, s.orelse)):
             inner = Builder(s.span)
             self.block(inner, block.statements)
             extra = tuple(self.full(inner, block.results[i]) for i in moving)
             blocks.append(Block(block.params, tuple(inner.statements), (*block.results, *extra)))
+            for i in moving:
+                if self.of(value := block.results[i]) is None:
+                    self.mutes[s.targets[i]] = (Mute(ops.WHERE, (s.condition,), side, value),)
         new = self.fresh([s.targets[i] for i in moving])
         b.append(If((*s.targets, *new), s.condition, blocks[0], blocks[1], s.span))
 

@@ -142,8 +142,8 @@ def item_vjp(b: Builder, s: Apply, ct: Atom, so_far: Atom) -> Atom:
     return b.apply(ops.ADD_ITEM, so_far, ct, s.args[1], hint=adjoint_hint(cast(Var, s.args[0])))
 
 
-def kept_vjp(b: Builder, s: Apply, ct: Atom, place: Atom | None) -> Atom:
-    """The cotangent of what `s` puts on a list, whose cotangent is `ct`. What is appended in a loop is at `place`."""
+def kept_at(s: Apply, place: Atom | None) -> Atom:
+    """Where on the list stands what `s` puts there. What is appended in a loop is at `place`."""
     if s.op is not ops.APPEND:
         place = s.args[2]
     if place is None:
@@ -155,6 +155,11 @@ def kept_vjp(b: Builder, s: Apply, ct: Atom, place: Atom | None) -> Atom:
                 instead="append in every trip of the loop",
             )
         )
+    return place
+
+
+def kept_vjp(b: Builder, s: Apply, ct: Atom, place: Atom) -> Atom:
+    """The cotangent of what `s` puts at this place of a list, whose cotangent is `ct`."""
     return b.apply(ops.ITEM, ct, place, attrs=ItemAttrs(strong(s.args[1].aval)))
 
 

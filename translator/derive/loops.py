@@ -47,6 +47,7 @@ from ..records import dataclass
 from ..rewrite import Substitution, copy_block, prune, without_raises
 from .cotangents import adjoint_hint, materialise, named, strong, zeros
 from .lists import goes_over, is_list, kept_by, made_again, on_lists, places_of, zero_list
+from .masks import TripMasks
 from .passage import passes_through
 from .segments import Cut, cut
 from .settled import Nest, least
@@ -80,12 +81,13 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     of the carried values in `put_back` are not read.
     """
     carried = s.body.params[1:]
-    cts = [adj.take(t) for t in s.targets]
+    cts, outer = zip(*map(adj.take_result, s.targets), strict=True) if s.targets else ((), ())
     if all(c is None for c in cts):
         return [s]
     live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
     part = adj.inner(adj.b)
     part.loops = (*adj.loops, s)
+    part.origins.learn((s,))
     inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
     part.changing |= inside - stored_into(s)
     part.place = Var("k", s.body.params[0].aval)
@@ -98,36 +100,50 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
     sums = {v: Var(adjoint_hint(v), strong(v.aval)) for v in free_variables(s.body) if v in adj.active}
     part.table = dict(sums)
+    masks = TripMasks(s, adj, part, live, sums, cts, outer)
     for k in (*through, *live):
-        part.add(s.body.results[k], through[k] if k in through else states[k])
+        part.add(s.body.results[k], through[k] if k in through else states[k], mask=masks.at_end(k))
     forward = part.backward(s.body.statements)
-    ends = {k: part.take(carried[k]) for k in (*live, *through)}
+    ends, found = {}, {}
+    for k in (*live, *through):
+        ends[k], found[k] = part.take_result(carried[k])
     touched = [v for v in sums if part.table[v] is not sums[v]]
     live = [k for k in live if ends[k] is not states[k]]
+    found = {k: found[k] for k in live}
+    if masks.differ(found):
+        _give_back(s, cts, outer, adj)
+        return for_vjp(s, adj, anew, put_back)
     with part.b.at(s.span):
+        masks.close(found, touched)
         results = (
             *(materialise(part.b, ends[k], states[k].aval) for k in live),
             *(materialise(part.b, part.table[v], sums[v].aval) for v in touched),
+            *masks.ends.values(),
         )
-    body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
+    params = (*(states[k] for k in live), *(sums[v] for v in touched), *masks.ends)
+    body = Block(params, tuple(part.b.statements), results)
     sizes = (v.aval.size for v in (*carried, *body.params))
-    body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
+    body, terms = collected(body, range(len(live), len(live) + len(touched)), max(FEW_TERMS, *sizes))
     tapes = _tapes(s, forward, body, part, anew, adj)
     if isinstance(tapes, Cut):
-        adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
+        _give_back(s, cts, outer, adj)
         return _in_segments(s, adj, tapes)
     if adj.outermost and part.nest is not None and (both := part.nest.used & part.nest.whole):
         # An array that is put back trip by trip is not what the loop leaves: one of the two would be a copy.
-        adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
+        _give_back(s, cts, outer, adj)
         return for_vjp(s, adj, put_back=both | put_back)
     # What passes through every trip as it is, the body reads from outside the loop.
     unchanged = {k: cts[k] for k in states if k not in live}
     constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
     unchanged |= through
+    constant |= masks.constant(tapes.body)
     starts = [_start(adj, s.targets[k], cts[k], carried[k]) for k in live]
     for j, v in enumerate(touched, len(live)):
         starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
+    starts += [masks.start(at) for at in masks.ends]
     finals = _backward_loop(s, tapes, (*starts, *(s.targets[k] for k in tapes.undone)), constant, adj)
+    left = dict(zip(masks.ends, finals[len(live) + len(touched) :], strict=False))
+    masks.leave(left, touched)
     for k, v in zip(tapes.undone, finals[len(starts) :], strict=True):
         if isinstance(init := s.inits[k], Var):
             adj.restored[init] = v
@@ -135,8 +151,14 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
         whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
         adj.table[v] = named(adj.b, whole, adj.hint(v))
     for k, c in (*zip(live, finals, strict=False), *unchanged.items()):
-        adj.add(s.inits[k], c)
+        adj.add(s.inits[k], c, mask=masks.final(k, left))
     return tapes.forward
+
+
+def _give_back(s: For, cts: Sequence[Atom | None], outer: Sequence[Atom | None], adj: Adjoints) -> None:
+    """The cotangents of what `s` leaves, and their masks, are those that they were before it was gone through."""
+    adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
+    adj.masks.update((t, m) for t, m in zip(s.targets, outer, strict=True) if m is not None)
 
 
 def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:

@@ -80,7 +80,7 @@ class NeedTrip(UnsupportedError):
 
 def behind_of(function: Function, atoms: Sequence[Var]) -> set[Var]:
     """All values from which `atoms` are computed, and `atoms` themselves."""
-    sources = {v: found for s in walk(function.body) for v, found in _sources(s)}
+    sources = {v: found for s in walk(function.body) for v, found in sources_of(s)}
     seen: set[Var] = set()
     pending: list[Atom] = list(atoms)
     while pending:
@@ -91,7 +91,7 @@ def behind_of(function: Function, atoms: Sequence[Var]) -> set[Var]:
     return seen
 
 
-def _sources(s: Statement) -> Iterator[tuple[Var, Sequence[Atom]]]:
+def sources_of(s: Statement) -> Iterator[tuple[Var, Sequence[Atom]]]:
     """What a statement defines, in its blocks as well, each with what it is directly made of."""
     match s:
         case If():

@@ -103,7 +103,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     first = fp[0] if left is None or period is not None else left
     last = fp[-1] if right is None or period is not None else right
     if n == 1:
-        return np.where(x < xp[0], first, np.where(x > xp[0], last, fp[0]))[()]
+        return np.where(x > xp[0], last, np.where(x < xp[0], first, fp[0]))[()]
     i = np.clip(searchsorted(xp, x, "right") - 1, 0, n - 2)
     slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
     y = line = slopes[i] * (x - xp[i]) + fp[i]
@@ -113,7 +113,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     y = np.where(x == xp[i], fp[i], y)
     y = np.where(x == xp[n - 1], fp[n - 1], y)
     y = sloped(stop_gradient(y), line, 1.0)  # on a point, too, where two lines meet: the one on the right
-    return np.where(x < xp[0], first, np.where(x > xp[n - 1], last, y))[()]
+    return np.where(x > xp[n - 1], last, np.where(x < xp[0], first, y))[()]  # of points that fall, both may hold
 
 
 def _told_from_the_right(y: Any, other: Any, start: Any, end: Any) -> Any:

@@ -65,7 +65,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     turns = known(k) % 4
     check_turned(m.ndim, axes)
     if turns == 0:
-        return m
+        return m[:]
     if turns == 2:
         return flip(m, axes)
     if turns == 1:

@@ -20,7 +20,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Elements of `a` in C order; `v` starts again where it is too short."""
-    places, values = np.ravel(np.asarray(ind)), np.ravel(np.asarray(v))
+    places, values = np.ravel(np.asarray(ind)), np.ravel(_elements(v, a.dtype))
     if places.size == 0 or values.size == 0:
         return
     if a.ndim == 0:
@@ -30,6 +30,11 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     elif known(mode) == "clip":
         places = np.clip(places, 0, a.size - 1)
     a[_unravelled(places, a.shape)] = values[0] if values.size == 1 else resize(values, places.size)
+
+
+def _elements(values: Any, dtype: Any) -> Any:
+    """An array as it is, numbers in this dtype. Raises OverflowError where it cannot hold a Python int."""
+    return values if isinstance(values, np.ndarray) else np.asarray(values, dtype)
 
 
 def _unravelled(places: Any, shape: tuple[int, ...]) -> Any:
@@ -44,7 +49,7 @@ def _unravelled(places: Any, shape: tuple[int, ...]) -> Any:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Where the mask is True, the element of `values` at the same place, which start again where they are too short."""
     check_mask("putmask", np.shape(mask), a.shape)
-    v = np.asarray(values) if isinstance(values, np.ndarray) else np.asarray(values, a.dtype)
+    v = _elements(values, a.dtype)
     if v.size == 0:
         return
     check_cast("array data", v.dtype, a.dtype, "safe", False)
@@ -56,7 +61,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The places where the mask is True take `vals` one after the other; these start again where they are too few."""
     check_mask("place", np.shape(mask), arr.shape)
-    v = np.asarray(vals) if isinstance(vals, np.ndarray) else np.asarray(vals, arr.dtype)
+    v = _elements(vals, arr.dtype)
     if v.size == 0:
         raise ValueError("Cannot insert from an empty array!")
     check_cast("array data", v.dtype, arr.dtype, "safe", False)
@@ -86,7 +91,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 
 def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
     check_diagonal(a.shape)
-    v = np.asarray(val)
+    v = _elements(val, a.dtype)
     if wrap and a.ndim == 2 and a.shape[0] > a.shape[1]:
         rows, columns = wrapped_diagonal(a.shape)
         a[rows, columns] = v if v.ndim == 0 else resize(v, len(rows))

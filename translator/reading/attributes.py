@@ -104,11 +104,24 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
-    if type(owner) in (int, float, complex) and not hasattr(owner, name) and _in_jax_loop(ctx.frame):
+    if type(owner) in (bool, int, float, complex) and not hasattr(owner, name) and _is_array(ctx):
         return get_attribute(ctx, Ref(ctx.cell(const(np.asarray(owner)))), name, node)
     if isinstance(owner, inspect.Signature) and name == "parameters":
         return dict(owner.parameters)
     return _object_attribute(ctx, owner, name, node)
+
+
+def _is_array(ctx: Context) -> bool:
+    """Whether a number of Python's has what arrays have, as in JAX: in what is derived or batched, in what loops of
+    `lax` call, and in a module that uses JAX's names. CPython's own has not, nor what tells the two apart (hasattr)."""
+    return ctx.transforms or _in_jax_loop(ctx.frame) or _names_jax(ctx.frame.scope.globals)
+
+
+def _names_jax(names: dict[str, Any]) -> bool:
+    return any(isinstance(v, types.ModuleType) and v.__name__ in _JAX for v in names.values())
+
+
+_JAX = tuple(f"{surface.__name__.partition('.')[0]}.{room}" for room in ("numpy", "lax", "nn"))
 
 
 def _in_jax_loop(frame: Frame | None) -> bool:
@@ -121,10 +134,11 @@ def _in_jax_loop(frame: Frame | None) -> bool:
 def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     aval = owner.aval
     if type(owner) is Var and not ctx.frame.fixed:
-        of_jax = _in_jax_loop(ctx.frame)
+        missing = aval.weak and not hasattr(aval.dtype.type(0).item(), name)
+        of_jax = _is_array(ctx) if missing else _in_jax_loop(ctx.frame)
         if not of_jax:
             answer(ctx, owner, lambda cls: hasattr(cls, name))
-        if aval.weak and not hasattr(aval.dtype.type(0).item(), name):
+        if missing:
             if not of_jax:
                 raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
             return array_attribute(ctx, make.astype(ctx.b, owner, aval.dtype), name, node)
@@ -136,7 +150,7 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
         case "size":
             return aval.size
         case "dtype" if not aval.weak:
-            return aval.dtype
+            return _dtype(ctx, owner, node) if type(owner) is Ref else aval.dtype
         case "itemsize":
             return aval.dtype.itemsize
         case "nbytes":
@@ -160,6 +174,13 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
     what = f"the array attribute .{name} is not in the language"
     why, instead = _REFUSED.get(name, ("", "use a NumPy function that gives the same array"))
     raise ctx.error(CutError, node, what, why, instead)
+
+
+def _dtype(ctx: Context, array: Ref, node: ast.AST) -> np.dtype[Any]:
+    """The dtype as NumPy shows it, with the order of bytes."""
+    if array.cell.swapped and all(array.cell is not cell for _, cell in ctx.callers.arrays):
+        ctx.cut(node, "the dtype of what may have its bytes in the other order", instead="ask for that of the argument")
+    return array.aval.dtype.newbyteorder() if array.cell.swapped else array.aval.dtype
 
 
 _MEMORY = (
@@ -264,7 +285,7 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
                 ctx.cut(node, f"the cached property {name} of an object outside the function is bound in it at first")
             return ctx.call(part.func, [owner], {}, node)
         if name not in own and isinstance(part, types.FunctionType):
-            method = inspect.getattr_static(type(obj), name)
+            method = _in_class(type(obj), name)
             ctx.captures.method(owner, name)
             return part if isinstance(method, staticmethod) else Bound(part, owner)
     return ctx.captures.attribute(owner, name, getattr(obj, name))
@@ -294,9 +315,16 @@ def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast
 
 def _refuse_descriptor(ctx: Context, cls: type, name: str, node: ast.AST) -> None:
     """Attributes by a descriptor of the user's are left to CPython: what it does at each access is its own affair."""
-    found = None if is_library(cls) else inspect.getattr_static(cls, name, None)
+    found = None if is_library(cls) else _in_class(cls, name)
     if found is not None and not is_library(type(found)) and hasattr(type(found), "__get__"):
         ctx.cut(node, f"the attribute {name} of a {cls.__name__}, by a descriptor", why="it runs code at each access")
+
+
+def _in_class(cls: type, name: str) -> Any:
+    """What stands under the name in a class, its bases or its own class: `inspect.getattr_static`, in a tenth of the
+    time.
+    """
+    return next((vars(c)[name] for c in (*cls.__mro__, *type(cls).__mro__) if name in vars(c)), None)
 
 
 def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:

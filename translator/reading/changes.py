@@ -9,7 +9,7 @@ The runtime puts the contents into the caller's containers. Arrays written in pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..errors import CutError, Diagnostic
@@ -70,8 +70,10 @@ def apply_changes(changes: Sequence[Change], arguments: dict[str, Any], made: Se
         Change.apply(target, contents)
 
 
-def holds_twice(arguments: Any) -> bool:
-    """Whether a list, dict, set or dataclass is found in two places of the arguments, which are read as two."""
+def found_twice(arguments: Any, outside: Iterable[Any]) -> bool:
+    """Whether a list, dict, set or dataclass is found in two places of the arguments, or `outside` the function as
+    well: it is read as two.
+    """
     seen: set[int] = set()
     waiting = [arguments]
     while waiting:
@@ -84,7 +86,7 @@ def holds_twice(arguments: Any) -> bool:
                 return True
             seen.add(id(v))
         waiting += opened[0] if opened is not None else ()
-    return False
+    return any(id(v) in seen for v in outside)
 
 
 def _found(arguments: dict[str, Any], made: Sequence[Any], origin: Origin) -> Any:

@@ -38,6 +38,9 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
     if issubclass(cls, enum.Enum) and len(args) == 1:
         value = static(ctx, args[0], node, "the value of a member")
         return run_known(ctx, node, lambda: cls(value))
+    plain = cls.__new__ is functools.partial.__new__ and cls.__init__ is object.__init__
+    if issubclass(cls, functools.partial) and plain:
+        return cls(*args, **kwargs) if args and callable(args[0]) else Partial(args[0], tuple(args[1:]), kwargs)
     if cls.__new__ is not object.__new__:
         ctx.cut(
             node,

@@ -20,7 +20,7 @@ from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, TreeDef
 from .libraries import is_library, of_library
-from .signature import aval_of, is_array_without_axes, runs, value_key
+from .signature import aval_of, is_array_without_axes, is_swapped, runs, value_key
 from .source import Scope
 from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value
 
@@ -32,7 +32,9 @@ varying: contextvars.ContextVar[frozenset[Outside]] = contextvars.ContextVar("va
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A fact about the outside that a reading relies on. `kind`: same, equal, array, content, structure, absent."""
+    """A fact about the outside that a reading relies on. `kind`: same, equal, array, swapped (an array with its bytes
+    in the other order), content, structure, absent.
+    """
 
     capture: Capture
     kind: str
@@ -49,6 +51,15 @@ class Guard:
         return self.kind == "equal" and _is_number(self.expected)
 
     @property
+    def of_container(self) -> bool:
+        """Whether the guard is about a list, a dict, a set or an object of a user's class."""
+        return self.kind == "structure" or isinstance(self.expected, set) or self._of_class
+
+    @property
+    def _of_class(self) -> bool:
+        return self.capture.path[-1:] == (("attr", "__class__"),)
+
+    @property
     def of_nothing(self) -> bool:
         """Whether the guard is about absence."""
         return self.expected is _MISSING
@@ -60,6 +71,12 @@ class Guard:
             raise LookupError(self.capture.name)
         return value
 
+    def container(self) -> Any:
+        """What the guard is about now, where that is a container."""
+        if not self._of_class:
+            return self.value()
+        return _from(self.space, Capture(self.capture.function, self.capture.name, self.capture.path[:-1]))
+
     def holds(self) -> bool:
         """Whether the fact still holds."""
         value = _from(self.space, self.capture)
@@ -70,8 +87,9 @@ class Guard:
                 return False
             case "equal":
                 return type(value) is type(self.expected) and _equal(value, self.expected)
-            case "array":
-                return value is not _MISSING and _aval_or_none(value) == self.expected
+            case "array" | "swapped":
+                found = None if value is _MISSING else _aval_or_none(value)
+                return found == self.expected and is_swapped(value) is (self.kind == "swapped")
             case "content":
                 return isinstance(value, np.ndarray) and value.dtype == bool and np.array_equal(value, self.expected)
             case _:
@@ -193,8 +211,9 @@ class Captures:
         self.guards: dict[tuple[int, str, Any, str], Guard] = {}
         self.params: list[tuple[Param, Var, Cell | None]] = []
         self.values: dict[Outside, Value] = {}
-        self.adopted: dict[int, Any] = {}
+        self.adopted: dict[int, tuple[Any, Capture]] = {}  # lists and dicts, and where they are found, by id
         self.containers = 0  # how many were met
+        self.opened: set[int] = set()  # those that are being looked through
         self.roots: dict[int, Root] = {}
 
     def load(self, scope: Scope, name: str) -> Value:
@@ -334,8 +353,11 @@ class Captures:
             if is_mask and place_of(capture, space) in self.pinned:
                 self.guard(capture, "content", value.copy(), space)
                 return Ref(Cell(const(value.copy()), 0))
-            self.guard(capture, "array", aval, space)
+            swapped = is_swapped(value)
+            self.guard(capture, "swapped" if swapped else "array", aval, space)
             hidden = self.hidden(aval, capture, ARRAY if is_array_without_axes(value) else LEAF)
+            if isinstance(hidden, Ref):
+                hidden.cell.swapped = swapped
             if is_mask and isinstance(hidden, Ref):
                 self.masks[hidden.cell.atom] = place_of(capture, space)
             return hidden
@@ -383,6 +405,9 @@ class Captures:
         if self.containers > MOST_CONTAINERS:
             what = f"more than {MOST_CONTAINERS:,} lists, tuples and dicts outside the function"
             raise CutError(Diagnostic(what, why="each of them and all that they hold would be compared at every call"))
+        if id(value) in self.opened:
+            raise CutError(Diagnostic(f"{capture.name} holds itself", why="there is no end to what it holds"))
+        self.opened.add(id(value))
 
         def child(key: Any, item: Any) -> Value:
             inner = Capture(capture.function, capture.name, (*capture.path, ("item", key)))
@@ -393,8 +418,9 @@ class Captures:
         else:
             items = [child(i, v) for i, v in enumerate(value)]
             built = items if type(value) is list else tuple(items) if type(value) is tuple else type(value)(*items)
+        self.opened.remove(id(value))
         if isinstance(built, list | dict):
-            self.adopted[id(built)] = built
+            self.adopted[id(built)] = built, capture
         return built
 
 

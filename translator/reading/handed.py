@@ -11,7 +11,9 @@ arguments and results, numbers and arrays, are further results of the program.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from .changes import changed_containers, follow
 from .context import Context
 from .guards import fetch
 from .steps import is_read_only, is_shown, shown
-from .values import Cell, Choice, OpStep, Path, Ref, Step, Value, is_leaf
+from .values import Cell, Choice, OpStep, Path, Ref, Step, Value, is_leaf, leaves_in
 from .views import Lying
 
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ class _Finder:
         self.value = value
         self.is_one = is_one
         self.beside: list[Value] = []
+        self.copies: dict[int, tuple[Lying, ...]] = {}  # by parts of the result: what makes a view of a copy
         self.known: dict[Cell, Origin] = {cell: Given(place) for place, cell in ctx.callers.arrays}
         self.known.update((cell, p.capture) for p, _, cell in ctx.captures.params if cell is not None and p.capture)
         if not purpose().hands_back:
@@ -131,10 +134,17 @@ class _Finder:
         changed = [v for v, _ in changed_containers(ctx)]
         owned = ctx.callers.containers.values() if purpose().hands_back else changed
         self.containers = {id(v): ctx.callers.paths[id(v)] for v in owned if type(v) in (list, dict, set)}
+        if purpose().hands_back:
+            self.containers.update((number, capture) for number, (_, capture) in ctx.captures.adopted.items())
 
     def parts(self) -> Iterator[Returned]:
         """The parts of the result that are found elsewhere."""
-        found = list(self._found_in(self.value, ()))
+        parts = list(self._found_in(self.value, ()))
+        counts = Counter(v.cell for _, v in parts if type(v) is Ref)
+        alone = [type(v) is Ref and counts[v.cell] == 1 for _, v in parts]
+        found = [(k, self._uncopied(v) if once else v) for (k, v), once in zip(parts, alone, strict=True)]
+        if purpose().hands_back:
+            self._check_bytes([v for _, v in found if type(v) is Ref])
         inner: dict[Cell, list[tuple[Keys, Ref]]] = {}
         for keys, v in found:
             if type(v) is not Ref:
@@ -152,6 +162,14 @@ class _Finder:
                 for keys, r in refs:
                     yield Returned(keys, (self._shown(r),))
 
+    def _check_bytes(self, found: Sequence[Ref]) -> None:
+        """Leave it to CPython to copy what has its bytes in the other order."""
+        copied = [v.cell for v in found if self._origin(v) is None or self._shown(v).layouts]
+        within = {v.cell for v in leaves_in(self.value) if type(v) is Ref} - {v.cell for v in found}
+        if any(cell.swapped for cell in (*copied, *within)):
+            what = "the function returns what may be a copy of an array with its bytes in the other order"
+            self.ctx.cut(self.ctx.frame.source.node, what, why="such a copy has that order, too")
+
     def _found_in(self, v: Value, keys: Keys) -> Iterator[tuple[Keys, Value]]:
         """The arrays, and the containers of the caller's, in the result."""
         if type(v) is Ref or id(v) in self.containers:
@@ -163,6 +181,17 @@ class _Finder:
         if opened is not None:
             for k, x in enumerate(opened[0]):
                 yield from self._found_in(x, (*keys, k))
+
+    def _uncopied(self, v: Ref) -> Ref:
+        """The reshape, where `v` is a copy of what is a view of the caller's array if that lies in another order.
+        Neither has been written since.
+        """
+        view, number = self.ctx.reshapes.copied.get(v.cell, (v, 0))
+        if view is v or number in self.ctx.reshapes.relied_on or not self._origin(view):
+            return v
+        found = Ref(view.cell, (*view.path, *v.path))
+        self.copies[id(found)] = (replace(self.ctx.reshapes.taken[number][1], is_view=True),)
+        return found
 
     def _origin(self, v: Ref) -> Origin | None:
         if not self._is_shown(v):
@@ -176,7 +205,8 @@ class _Finder:
         is_itself = not v.path and (parameter is None or v is parameter or not purpose().hands_back)
         steps = tuple(self._step(s, Ref(v.cell, v.path[:k])) for k, s in enumerate(v.path))
         taken = [lying for cell, lying in self.ctx.reshapes.taken if cell is v.cell and lying.in_line]
-        layouts = tuple(x for x in taken if x.path == v.path[: len(x.path)])
+        layouts = tuple(x for x in taken if x.is_view and x.path == v.path[: len(x.path)])
+        layouts = (*layouts, *self.copies.get(id(v), ()))
         return Shown(origin, steps, is_itself, layouts)
 
     def _step(self, step: Step, before: Ref) -> tuple[Step | Windows, tuple[int, ...]]:

@@ -5,6 +5,11 @@
     z = x.T.copy()            in C order
 
 Arrays lie in C order unless their `Cell.origin` says otherwise; that an argument does is looked at when it matters.
+
+    x.copy()                  has the order of bytes of x, an argument that came from a file, and so has zeros_like(x)
+    x + x.copy()              has the processor's
+
+Programs know numbers, not their bytes: what would show the other order (`Cell.swapped`) is left to CPython.
 """
 
 from __future__ import annotations
@@ -30,6 +35,8 @@ def note_elementwise(value: Value, *operands: Value) -> None:
 
 def note_result(f: Any, value: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> None:
     """`value` is what the function or method `f` of NumPy made of its arguments."""
+    if not isinstance(f, np.ufunc) and f not in _NATIVE:
+        note_swapped(value, *args, *kwargs.values())
     order = kwargs.get("order", "C" if f in _COPIES else "K")
     if f in _TURNING or str(getattr(f, "__module__", None)).startswith("scipy.linalg"):
         _note_unknown(value)
@@ -46,6 +53,14 @@ def note_result(f: Any, value: Value, args: Sequence[Value], kwargs: dict[str, V
         note_dependent(value, *args, *kwargs.values())
 
 
+def note_swapped(value: Value, *operands: Value) -> None:
+    """`value` was copied from these: it may have their order of bytes."""
+    if any(type(v) is Ref and v.cell.swapped for o in operands for v in leaves_in(o)):
+        for v in leaves_in(value):
+            if type(v) is Ref:
+                v.cell.swapped = True
+
+
 def note_dependent(value: Value, *operands: Value) -> None:
     """`value` lies in C order if the operands lie so; nobody has said how it lies otherwise."""
     for made, given in _followed(value, operands):
@@ -55,6 +70,7 @@ def note_dependent(value: Value, *operands: Value) -> None:
 
 def note_gathered(value: Value, base: Ref, dims: Sequence[Dim]) -> None:
     """`value` is base[places]; NumPy lays the axes of the places before the others."""
+    note_swapped(value, base)
     for made, _ in _followed(value, [base]):
         shape = made.atom.aval.shape
         kinds = "".join("p" if isinstance(d, Gather) else "s" for d in dims if type(d) is not At)
@@ -79,6 +95,7 @@ def note_fortran(value: Value) -> None:
 def note_either(cell: Cell, x: Value, y: Value) -> None:
     """Note that `cell` holds one of two arrays of the same type."""
     given = [v for v in (x, y) if type(v) is Ref]
+    cell.swapped = any(v.cell.swapped for v in given)
     if len(cell.atom.aval.shape) > 1 and any(v.path or v.cell.origin is not None for v in given):
         found = {None if m is None else m.strides for m in map(modelled, given)}
         strides = found.pop() if len(found) == 1 and len(given) == 2 else None
@@ -181,6 +198,14 @@ def _strided_diagonal(array: Any, step: Any) -> Any:
 
 
 _BYTE = np.empty(1, np.int8)
+_NATIVE = frozenset(  # functions and methods that make arrays as arithmetic does
+    {np.sum, np.prod, np.mean, np.std, np.var, np.max, np.min, np.amax, np.amin, np.any, np.all, np.argmax, np.argmin}
+    | {np.dot, np.inner, np.outer, np.vdot, np.einsum, np.tensordot, np.trace, np.round, np.clip, np.cumsum, np.cumprod}
+    | {np.where, np.concatenate, np.stack, np.vstack, np.hstack, np.linalg.norm, np.linalg.solve, np.linalg.inv}
+    | {np.argsort, np.searchsorted, np.count_nonzero, np.nonzero, np.isclose, np.diff}
+    | {"sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "dot", "trace", "round"}
+    | {"clip", "cumsum", "cumprod", "argsort", "nonzero", "searchsorted", "astype", "tolist", "item"}
+)
 _COPIES = frozenset({"copy", "flatten"})  # methods that have C for the order where nobody says one
 _IN_C_ORDER = frozenset({np.matmul, np.dot, np.inner, np.outer, np.ascontiguousarray, "dot"}) | _COPIES
 _TURNING = frozenset(  # functions whose results may have their axes in another order than C order, whatever comes in

@@ -15,6 +15,7 @@ from ..surface.arguments import static_dtype
 from ..surface.python import as_python
 from . import growing, listed, piled
 from .array_stores import changed, store_selected, store_view
+from .arrays import contiguous
 from .booleans import is_bool, python_bool
 from .context import Context
 from .demand import ask, static
@@ -125,7 +126,7 @@ def _copy(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
 
 
 def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """A copy, but for copy=False and the dtype that the array has."""
+    """A copy, but for copy=False of an array that has the dtype and lies in the order."""
     handler = surface.method_handler("astype")
     assert handler is not None
     converted = call_handler(ctx, handler, "astype", [owner, *args], kwargs, node)
@@ -133,7 +134,10 @@ def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Val
     if type(owner) is not Ref:
         return converted
     converted = ctx.boxed(converted)
-    return converted if copies or converted.aval != owner.aval else owner
+    if copies or converted.aval != owner.aval:
+        return converted
+    order = args[1] if len(args) > 1 else kwargs.get("order", "K")
+    return contiguous(ctx, node, owner, order) if order in ("C", "F") else owner
 
 
 def _conjugate(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

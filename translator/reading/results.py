@@ -76,7 +76,9 @@ def read_specialised(
     kept = [i for i in range(len(signature.avals)) if i not in forced]
     values = tuple(signature.values[i] for i in kept)
     params = specialise(signature, forced)
-    narrow = replace(signature, params=params, avals=tuple(signature.avals[i] for i in kept), values=values)
+    swapped = frozenset(k for k, i in enumerate(kept) if i in signature.swapped)
+    avals = tuple(signature.avals[i] for i in kept)
+    narrow = replace(signature, params=params, avals=avals, values=values, swapped=swapped)
     reading = read_with(narrow)
     reasons = tuple((kept[i], why) for i, why in reading.reasons)
     return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)

@@ -37,13 +37,14 @@ class Signature:
 
     *args is one TUPLE tree and **kwargs one DICT tree. `values` holds the Python value of each number among the leaves
     (None for arrays), for specialisation; it does not count for equality. `given` is None where all arguments are
-    passed by position.
+    passed by position. `swapped` are the leaves that hold their bytes in the other order.
     """
 
     params: tuple[tuple[str, TreeDef], ...]
     avals: tuple[Aval, ...]
     values: tuple[Any, ...] = field(compare=False, default=())
     given: Given | None = None
+    swapped: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         return f"({', '.join(name for name, _ in self.params)}) over {', '.join(map(str, self.avals))}"
@@ -194,7 +195,7 @@ def aval_of(x: Any) -> Aval | None:
                     instead="convert it first, e.g. x.astype(float)",
                 )
             )
-        return Aval(x.shape, x.dtype if x.dtype.isnative else x.dtype.newbyteorder("="))
+        return Aval(x.shape, x.dtype.newbyteorder("=") if is_swapped(x) else x.dtype)
     if cls in _WEAK:
         return _WEAK[cls]
     if cls is Aval:
@@ -203,6 +204,11 @@ def aval_of(x: Any) -> Aval | None:
         return _subclass(x)
     aval = getattr(x, "aval", None) if hasattr(cls, "aval") else None
     return aval if isinstance(aval, Aval) else None
+
+
+def is_swapped(x: Any) -> bool:
+    """Whether this is an array that holds its bytes in the other order than the processor."""
+    return isinstance(x, np.ndarray) and not x.dtype.isnative
 
 
 def _holds_numbers(dtype: np.dtype[Any]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import NOWHERE, CutError, Diagnostic, SourcelessError, Span, UnsupportedError
 from ..records import dataclass
+from .chains import shortened_chains
 from .libraries import is_library
 from .nodes import nodes_of
 
@@ -132,7 +133,8 @@ def source_of(fun: Callable[..., Any]) -> Source:
     node = _find(fun, lines)
     if _is_new(code.co_filename) and not is_of(node, lines, code):
         raise _stale(fun)
-    source = _sources[code] = Source(fun.__name__, code.co_filename, lines, _private_names(_plain_loops(node), code))
+    shortened_chains(_plain_loops(node))
+    source = _sources[code] = Source(fun.__name__, code.co_filename, lines, _private_names(node, code))
     return source
 
 

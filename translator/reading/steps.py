@@ -114,8 +114,9 @@ def _diagonal(x: np.ndarray[Any, Any], step: IndexStep, numbers: Sequence[Any]) 
     """A diagonal, whose places go up by one along each of its axes."""
     axes = [k for k, d in enumerate(step.dims) if isinstance(d, Gather)]
     rest = tuple(slice(None) if isinstance(d, Gather) else numpy_index(IndexAttrs((d,)), numbers)[0] for d in step.dims)
-    first, second = (int(numbers[d.arg][0]) for d in step.dims if isinstance(d, Gather))
-    return np.moveaxis(np.diagonal(x[rest], second - first, *axes), -1, gather_position(step.dims))
+    first, second = (numbers[d.arg] for d in step.dims if isinstance(d, Gather))
+    offset = int(second[0] - first[0]) if len(first) else x.shape[axes[1]]  # as far as that, there are no places
+    return np.moveaxis(np.diagonal(x[rest], offset, *axes), -1, gather_position(step.dims))
 
 
 def is_read_only(step: Step) -> bool:

@@ -15,7 +15,7 @@ from ..ir import Var
 from ..surface.python import as_python
 from . import piled
 from .context import Context
-from .demand import is_searched, static
+from .demand import is_searched, refuse_undefined, static
 from .growing import Growing, Pile, item
 from .indexing import copy_of_line, indexed, mask_for
 from .inlining import inline
@@ -76,7 +76,7 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     if isinstance(base, RunRange):
         base = static(ctx, base, node, "a range that is indexed")
     if isinstance(base, Undefined):
-        ctx.refuse(node, f"indexing {describe(base)} is not in the language")
+        refuse_undefined(ctx, base, node, "what is indexed")
     method = ctx.captures.part(type(base), "__getitem__")
     if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
         return ctx.call(method, [base, key], {}, node)

@@ -33,10 +33,13 @@ class Cell:
 
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
-    for `origin` the module layout. `choice`: which array of the caller's it is, where a number of the run says that.
+    for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
+    says that.
     """
 
-    __slots__ = ("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "twins")
+    __slots__ = (
+        *("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "swapped", "twins"),
+    )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
         self.atom = atom
@@ -48,6 +51,7 @@ class Cell:
         self.shadows: tuple[Cell, ...] = ()
         self.stale: str = ""
         self.origin: Origin | None = None
+        self.swapped = False
         self.choice: Choice | None = None
 
     @property
@@ -399,10 +403,14 @@ class Frame:
 
 
 class Filling:
-    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are."""
+    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are.
 
-    def __init__(self, before: list[Value]) -> None:
+    Cells born up to `births` are older than the loop.
+    """
+
+    def __init__(self, before: list[Value], births: int) -> None:
         self.before = list(before)
+        self.births = births
         self.rows: Ref | None = None
         self.aval: Aval | None = None  # of the elements
         self.turn: Value = None

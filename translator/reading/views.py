@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..builder import Builder
+from ..errors import CutError, Diagnostic
 from ..ir import Atom, Var
 from ..ops import bits
 from ..ops.core import Gather, IndexAttrs
@@ -52,6 +53,8 @@ def view_of(
         elif made is None or made.op.name not in _VIEWS:
             return None
         else:
+            if base.cell.swapped and made.op.name in bits.NAMES:
+                raise CutError(Diagnostic("the bits of an array that has its bytes in the other order"))
             steps.append(OpStep(made.op, made.attrs, made.args[1:], atom.aval))
         atom = made.args[0]
     in_line = function is shape.ravel and not ctx.frame.fixed
@@ -69,8 +72,10 @@ def view_of(
     if not lying.is_view:
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
-        copied = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
-        ctx.reshapes.unwritten[copied.cell] = [len(ctx.reshapes.taken) - 1]
+        copied, number = Ref(ctx.cell(atom_of_copy(ctx, base, steps))), len(ctx.reshapes.taken) - 1
+        copied.cell.swapped = view.cell.swapped
+        ctx.reshapes.unwritten[copied.cell] = [number]
+        ctx.reshapes.copied[copied.cell] = view, number
         return copied
     return view if view.aval.shape or ctx.boxes else ctx.number(view)
 
@@ -152,7 +157,7 @@ def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
         return ()
     array = modelled(x)
     if array is None:
-        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
+        ctx.cut(node, "the strides of this array are not known here", instead="take a .copy() before")
     if x.cell.atom.aval.shape:
         ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
         ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))

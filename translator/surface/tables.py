@@ -111,7 +111,7 @@ def functions() -> Table:
         enter(table, Handler(elementwise.elementwise(op)), [alias])
     for entries, inline, view in _entries():
         _enter_numpy(table, entries, inline=inline, view=view)
-    for scalar_type in _SCALAR_TYPES:
+    for scalar_type in SCALAR_TYPES:
         enter(table, Handler(create.constructor(scalar_type)), [scalar_type])
     for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
         enter(table, Handler(handler), [builtin])
@@ -197,7 +197,7 @@ def _enter_numpy(
             enter(table, Handler(own, view, inline), [own])
 
 
-_SCALAR_TYPES: tuple[type, ...] = (
+SCALAR_TYPES: tuple[type, ...] = (
     np.bool_,
     np.int8,
     np.int16,
