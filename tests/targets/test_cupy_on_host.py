@@ -33,7 +33,7 @@ def run(*command: str, **variables: str) -> str:
         text=True,
         cwd=ROOT,
         env=environment,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
