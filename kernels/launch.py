@@ -98,7 +98,7 @@ class CupyBackend(Backend):
             yield
         except self.xp.cuda.memory.OutOfMemoryError as error:
             free, whole = self.xp.cuda.runtime.memGetInfo()
-            why = f"{first_line(error)}; {free:,} of the device's {whole:,} bytes are free"
+            why = f"{first_line(error).rstrip('.')}; {free:,} of the device's {whole:,} bytes are free"
             instead = "work on smaller pieces, or let go of arrays; CuPy's pool gives memory back by free_all_blocks()"
             what, span = "too little device memory", place_told(error) or NOWHERE
             raise TargetError(Diagnostic(what, span, why=why, instead=instead)) from error

@@ -9,7 +9,12 @@
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-#define __syncwarp()
+template <class T> std::enable_if_t<std::is_arithmetic<T>::value, T> min(T x, T y) { return y < x ? y : x; }
+template <class T> std::enable_if_t<std::is_arithmetic<T>::value, T> max(T x, T y) { return x < y ? y : x; }
+inline void __syncwarp(int site = __builtin_LINE()) {
+    int nothing = 0;
+    host::meet_warp(0xffffffffu, site, &nothing, sizeof nothing, host::current % 32);
+}
 #define __host__
 
 struct half;  // CuPy's, which keeps its bits where no compiler of CUDA's is

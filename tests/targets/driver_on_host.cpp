@@ -66,7 +66,15 @@ RUNTIME(cudaDeviceSynchronize)() { return SUCCESS; }
 RUNTIME(cudaGetLastError)() { int error = last_error; return last_error = SUCCESS, error; }
 RUNTIME(cudaPeekAtLastError)() { return last_error; }
 RUNTIME(cudaDeviceCanAccessPeer)(int *can, int, int) { return *can = 0, SUCCESS; }
-RUNTIME(cudaGetDeviceProperties)(char *properties, int) { return strcpy(properties, "host"), SUCCESS; }
+struct Properties {  // as far as something asks for them
+    char name[256], of_pci[32];
+    size_t memory, shared_memory;
+    int registers, warp_size;
+    char others[512];
+};
+RUNTIME(cudaGetDeviceProperties)(Properties *found, int) {
+    return *found = Properties{"host", "", limit, DEFAULT_SHARED, 1 << 16, 32, ""}, SUCCESS;
+}
 RUNTIME(cudaDeviceGetAttribute)(int *value, int attribute, int) {
     static const std::map<int, int> known = {
         {1, 1024}, {5, 2147483647}, {8, DEFAULT_SHARED}, {10, 32}, {16, 132}, {75, 9}, {76, 0}, {97, MOST_SHARED}, {115, 1},

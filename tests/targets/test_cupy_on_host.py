@@ -23,17 +23,17 @@ ROOT = HERE.parents[1]
 CHOSEN = "views_of or graph or asked_after or other_libraries"
 
 
-def run(*command: str, timeout: float = 300.0) -> str:
+def run(*command: str, **variables: str) -> str:
     """What a process says that has CuPy there."""
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONPATH": path, **variables}
     done = subprocess.run(
         [sys.executable, *command],
         capture_output=True,
         text=True,
         cwd=ROOT,
         env=environment,
-        timeout=timeout,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
@@ -48,6 +48,45 @@ def test_tests_for_a_gpu() -> None:
     assert "8 passed" in told or "6 passed, 2 skipped" in told, (
         told
     )  # without PyTorch one is skipped behind its first half
+
+
+CALLS = """
+import cupy_on_host, cupy
+import numpy as np
+from untraced import TargetError, accelerate, device_put
+
+def chosen(x, k): return x[k]
+def grown(x): return np.exp(x) + np.zeros((1 << 34,))
+def chain(x): return np.exp(x) + 1.0
+
+try:
+    accelerate(chosen, target="cuda")(np.arange(5.0), np.array([1, 9]))
+except IndexError as error:
+    assert "index 9 is out of bounds for axis 0 with size 5" in str(error), error
+else:
+    raise AssertionError("no error")
+try:
+    accelerate(grown, target="cuda")(np.ones(1))
+except TargetError as error:
+    assert "allocating 137,438,953,472 bytes" in str(error) and "are free" in str(error), error
+else:
+    raise AssertionError("no error")
+x = np.linspace(0.0, 1.0, 5000)
+with cupy.cuda.Stream(non_blocking=True):
+    got = accelerate(chain, target="cuda")(device_put(x, "cuda"))
+np.testing.assert_allclose(np.asarray(got), chain(x), rtol=1e-15)
+print(len(cupy_on_host.calls))
+"""
+
+
+def test_what_calls_meet_on_a_device(tmp_path: Path) -> None:
+    """Errors that the device finds and those of its memory, another stream, schedules that are timed by events."""
+    pytest.importorskip("cupy")
+    script = tmp_path / "calls.py"
+    script.write_text(CALLS)
+    kept = tmp_path / "kept"
+    assert int(run(str(script), UNTRACED_AUTOTUNE=str(kept))) > 7
+    assert len(list(kept.iterdir())) >= 1
 
 
 BENCHMARK = """
