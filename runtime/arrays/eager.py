@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.errors import Span, UnsupportedError, UntracedError, tell_place
+from ...translator.library.gathering import GatherScatterMode
 from ...translator.tracebacks import trim_traceback
 from .. import above
 from ..calls.callables import spelled
@@ -75,7 +76,29 @@ def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any
     index = _of_known_bounds(index)
     given = (x, index) if update == "get" else (x, index, value)
     by_numpy = isinstance(x, np.ndarray | np.generic)
-    return _run(_of_update(update, tuple(fixed.items()), tuple(fill), by_numpy), given, fill)
+    made = _of_update(update, tuple(fixed.items()), tuple(fill), by_numpy)
+    if options.get("mode") not in (None, "promise_in_bounds", GatherScatterMode.PROMISE_IN_BOUNDS):
+        return _run(made, given, fill)
+    return _run(made, given, fill, by_cpython=partial(_stored, update))
+
+
+_IN_PLACE = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "mul": np.multiply, "divide": np.divide,
+    "power": np.power, "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+
+
+def _stored(update: str, x: Any, index: Any, value: Any = None, **_: Any) -> Any:
+    """x.at[index].update(value) by NumPy: what a mask selects has a size that the program does not know."""
+    if update == "get":
+        return np.asarray(x)[index]
+    made = np.array(x)
+    value = np.asarray(value).astype(made.dtype)
+    if update == "set":
+        made[index] = value
+    else:
+        _IN_PLACE[update].at(made, index, value)
+    return made
 
 
 def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True) -> Any:
@@ -92,7 +115,10 @@ def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[
 _warned: set[str] = set()
 
 
-def _run(accelerated: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def _run(
+    accelerated: Any, args: Sequence[Any], options: Mapping[str, Any], by_cpython: Callable[..., Any] | None = None
+) -> Any:
+    """The call; what cannot be compiled CPython runs, as `by_cpython` if that is given."""
     try:
         return accelerated(*args, **options)
     except UnsupportedError as error:
@@ -100,7 +126,7 @@ def _run(accelerated: Any, args: Sequence[Any], options: Mapping[str, Any]) -> A
         if name not in _warned:
             _warned.add(name)
             warnings.warn(f"{name} of an Array runs on the host: {error.diagnostic.what}", stacklevel=4)
-        return on_host(accelerated.__wrapped__, args, options)
+        return on_host(by_cpython or accelerated.__wrapped__, args, options)
     except UntracedError as error:
         span, lines = _users_place()
         error.say(replace(error.diagnostic, span=span, source_lines=lines, calls=()))

@@ -55,6 +55,8 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """exp(x) divided by its sum along axes, of the shape of `x`; 0 where `where` is False. The largest element is
     subtracted first, so nothing overflows.
     """
+    if 0 in np.shape(x):
+        return np.exp(x)
     if where is None:
         return special.softmax(x, axis)
     return np.where(where, special.softmax(np.where(where, x, -np.inf), axis), 0)
@@ -62,7 +64,11 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """The logarithm of `softmax`, of the shape of `x`, without overflow; -inf where `where` is False."""
-    return special.log_softmax(x if where is None else np.where(where, x, -np.inf), axis)
+    if 0 in np.shape(x):
+        return np.exp(x)
+    if where is None:
+        return special.log_softmax(x, axis)
+    return np.where(where, special.log_softmax(np.where(where, x, -np.inf), axis), -np.inf)
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:

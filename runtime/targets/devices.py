@@ -211,12 +211,13 @@ def _cuda_device() -> Device:
     return CudaDevice()
 
 
-def devices(target: str = "auto") -> list[Device]:
-    """The devices of a target ("auto": where accelerated functions run by default), those of this process.
+def devices(target: str = "auto", *, backend: str | None = None) -> list[Device]:
+    """The devices of a target ("auto": where accelerated functions run by default), those of this process. `backend` is
+    JAX's name for the target.
 
     The processor is one device, or as many as `untraced.config.cpu_devices` says.
     """
-    found = target_of(target)
+    found = target_of(backend or target)
     first = device_of_target(found)
     if found != "cpu":
         return [first]
@@ -228,15 +229,15 @@ def devices(target: str = "auto") -> list[Device]:
 local_devices = devices
 
 
-def local_device_count(target: str = "auto") -> int:
+def local_device_count(target: str = "auto", *, backend: str | None = None) -> int:
     """How many devices this process has."""
-    return len(devices(target))
+    return len(devices(target, backend=backend))
 
 
-def device_count(target: str = "auto") -> int:
+def device_count(target: str = "auto", *, backend: str | None = None) -> int:
     """How many devices all processes have together."""
-    if target_of(target) != "cpu":
-        return local_device_count(target)
+    if target_of(backend or target) != "cpu":
+        return local_device_count(target, backend=backend)
     from ...tpu import platform
 
     return int(platform.platform().client.device_count())

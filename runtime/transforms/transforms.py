@@ -301,7 +301,8 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     primal.
 
     The forward pass runs once, in this call; `vjp_fun` holds what the backward pass needs of it, and may be called any
-    number of times. It is a pytree (`tree_util.Partial`): residual of a custom rule, argument or result. A cotangent must have the structure, shapes and dtypes of the result; else TypeError or ValueError.
+    number of times. It is a pytree (`tree_util.Partial`), so it may be the residual of a custom rule, an argument or a
+    result. A cotangent must have the structure, shapes and dtypes of the result; else TypeError or ValueError.
     Cotangents of integers are zeros of dtype float0, among the results and, or anything else, among those given. With
     `has_aux`, `fun` returns (value, anything), and that is a third result.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, device_put, grad, jit, vmap
+from untraced import numpy as unp
 
 X = np.arange(1.0, 7.0)
 M = np.arange(12.0).reshape(3, 4)
@@ -86,3 +87,20 @@ def test_what_is_refused() -> None:
         jit(lambda x: x.at[0].set(1.0, mode="sideways"))(X)
     with pytest.raises(AttributeError, match="nothing"):
         jit(lambda x: x.at[0].nothing(1.0))(X)
+
+
+@pytest.mark.filterwarnings("ignore:store of an Array runs on the host")
+def test_updates_of_arrays_that_no_program_makes() -> None:
+    """Outside functions, as in JAX: what a mask selects, and new axes beside index arrays."""
+    mask, cube = np.array([True, False, True]), np.zeros((3, 4, 5))
+    for x in (device_put(np.arange(3.0)), unp.arange(3.0)):
+        np.testing.assert_array_equal(x.at[mask].set(np.array([5.0, 7.0])), [5.0, 1.0, 7.0])
+        np.testing.assert_array_equal(x.at[x > 0].set(unp.array([5.0, 7.0])), [0.0, 5.0, 7.0])
+        assert type(x.at[mask].set(np.array([5.0, 7.0]))) is type(x)
+        with pytest.raises(ValueError, match="3 input values to the 2 output values"):
+            x.at[mask].set(np.ones(3))
+    index, values = (None, np.array([0, 2, 0]), np.array([1, 3, 1])), np.arange(15.0).reshape(1, 3, 5)
+    for name, ufunc in (("add", np.add), ("max", np.maximum)):
+        want = cube.copy()
+        ufunc.at(want, index, values)
+        np.testing.assert_array_equal(getattr(unp.asarray(cube).at[index], name)(values), want)

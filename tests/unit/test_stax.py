@@ -11,7 +11,7 @@ from jax.example_libraries import optimizers as jax_optimizers
 from jax.example_libraries import stax as jax_stax
 from jax.nn import initializers as jax_initializers
 
-from untraced import accelerate, grad, nn, optimizers, random, stax, tree, vmap
+from untraced import accelerate, grad, jacrev, nn, optimizers, random, stax, tree, vmap
 
 R = np.random.default_rng(3)
 LAYERS: dict[str, Any] = {
@@ -241,3 +241,13 @@ def test_gradients_are_clipped_by_their_norm() -> None:
     assert optimizers.l2_norm(gradients) == 5.0
     np.testing.assert_allclose(accelerate(optimizers.clip_grads)(gradients, 1.0)["a"], [0.6, 0.0])
     np.testing.assert_allclose(optimizers.clip_grads(gradients, 10.0)["b"], 4.0)
+
+
+def test_softmax_of_what_a_mask_leaves() -> None:
+    x, mask = np.array([5.5, 1.3, -4.2, 0.9]), np.array([True, False, True, True])
+    for ours, theirs in ((nn.softmax, jax.nn.softmax), (nn.log_softmax, jax.nn.log_softmax)):
+        for m in (mask, np.zeros(4, bool)):
+            f, g = lambda x: ours(x, where=m), lambda x: theirs(x, where=m)  # noqa: B023  # called at once
+            np.testing.assert_allclose(f(x), g(x), rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(jacrev(f)(x), jax.jacrev(g)(x), rtol=1e-5, atol=1e-6)
+        assert ours(np.zeros((0, 3))).shape == (0, 3) and ours(np.array([], np.float32)).dtype == np.float32
