@@ -217,6 +217,11 @@ def put_into_bytes(table, values):
     np.put(table, [3, 1], values)
 
 
+@CASES((X, np.array([1j, np.inf, complex(1, np.inf)])), (np.array([np.nan, 1.5]), np.array([1.0, 2.0, 1j])))
+def between_complex_points(x, fp):
+    return np.interp(x, [1, 2, 3], fp), np.interp(x, [1, 2, 3], fp, 5, 2j)
+
+
 @CASES((X, [3, 2, 1]), (X, [2.0, 2.0, 2.0]), (1.5, [3, 1, 2]))
 def between_points_that_do_not_rise(x, xp):
     return np.interp(x, xp, [1, 5, 2]), np.interp(x, xp, [1, 5, 2], -7, 8)

@@ -9,7 +9,7 @@ import numpy as np
 from ..ops.implicit import sloped
 from ..ops.selection import stop_gradient
 from .checks import check_bins, check_counted, check_range, check_search
-from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known
+from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known, of_parts
 
 FEW, MANY = 16, 1024  # comparing each of many numbers with each of a few is faster than looking a few up
 
@@ -91,8 +91,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ValueError("array of sample points is empty")
     if xp.shape != fp.shape:
         raise ValueError("fp and xp are not of the same length.")
-    x, xp = x.astype(np.float64), xp.astype(np.float64)
-    fp = fp.astype(np.complex128 if fp.dtype.kind == "c" else np.float64)
+    if fp.dtype.kind == "c":
+        reals, imags = ([e if e is None else part(e) for e in (left, right)] for part in (np.real, np.imag))
+        imag = np.where(np.isnan(x), 0.0, interp(x, xp, fp.imag, *imags, period))
+        return of_parts(interp(x, xp, fp.real, *reals, period), imag)[()]
+    x, xp, fp = x.astype(np.float64), xp.astype(np.float64), fp.astype(np.float64)
     if period is not None:
         x, xp = x % np.absolute(period), xp % np.absolute(period)
         order = np.argsort(xp, kind="stable")
@@ -117,10 +120,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def _told_from_the_right(y: Any, other: Any, start: Any, end: Any) -> Any:
-    """y where it is a number, by parts, else `other`, else the value that both ends have."""
-    if y.dtype.kind == "c":
-        real = _told_from_the_right(y.real, other.real, start.real, end.real)
-        return real + 1j * _told_from_the_right(y.imag, other.imag, start.imag, end.imag)
+    """y where it is a number, else `other`, else the value that both ends have."""
     other = np.where(np.isnan(other) & (start == end), start, other)
     return np.where(np.isnan(y), other, y)
 
