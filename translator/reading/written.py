@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 
+from ..bounds import is_python_function, is_python_power
 from ..ir import Apply, For, Statement, While, blocks_of, walk
 from ..ops.core import ArgReduce, Contract, Cumulative, Fourier, Linalg, Reduce, Sort
 from .context import Context
@@ -20,6 +21,7 @@ WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for
 PATHS_LIMIT = 1000  # ways to the end of the function that are read apart: 2**n of n branches
 ELEMENTS_LIMIT = 3000  # the same for the elements of a container, of which each may be of another kind
 _KERNEL = 20  # operations that a kernel of its own counts for: XLA takes 20 ms or more for each
+_CHECKED = 7  # operations that a number of Python's counts for, where the run must see whether Python refuses it
 _UNFUSED = (Reduce, ArgReduce, Cumulative, Sort, Fourier, Contract, Linalg)
 _OFTEN = 16  # iterations between two looks at what stands in the block
 
@@ -72,7 +74,11 @@ class Written:
 def size_of(statements: Sequence[Statement]) -> int:
     """The number of operations, kernels counted as many."""
     everything = [i for s in statements for i in (s, *(i for b in blocks_of(s) for i in walk(b)))]
-    return len(everything) + _KERNEL * _kernels(everything)
+    return len(everything) + _KERNEL * _kernels(everything) + _CHECKED * sum(map(_is_checked, everything))
+
+
+def _is_checked(s: Statement) -> bool:
+    return isinstance(s, Apply) and (is_python_power(s) or is_python_function(s))
 
 
 def _kernels(statements: Iterable[Statement]) -> int:
