@@ -121,8 +121,16 @@ def const(value: Any) -> Const:
     return Const(array, Aval(array.shape, array.dtype))
 
 
+class _Facts:
+    """What has been asked of a block, which never changes, is kept with it: blocks inside are asked again and again."""
+
+    __slots__ = ("fails", "free")
+    free: tuple[Var, ...]  # `free_variables`
+    fails: tuple[bool, bool]  # whether it holds a `Raise`, and an `Invoke`
+
+
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(_Facts):
     params: tuple[Var, ...]
     statements: tuple[Statement, ...]
     results: tuple[Atom, ...]
@@ -398,18 +406,36 @@ def with_inputs(s: Statement, each: Callable[[Atom], Atom]) -> Statement:
 
 def walk(block: Block) -> Iterator[Statement]:
     """Every statement, outer before inner, in order."""
-    for s in block.statements:
-        yield s
-        for b in blocks_of(s):
-            yield from walk(b)
+    around = [iter(block.statements)]
+    while around:
+        for s in around[-1]:
+            yield s
+            inner = blocks_of(s)
+            if inner:
+                around += [iter(b.statements) for b in reversed(inner)]
+                break
+        else:
+            around.pop()
 
 
 def may_raise(s: Statement) -> bool:
     """Whether a `Raise` is in the statement, at any depth, or in a routine that it calls."""
-    if isinstance(s, Invoke):
-        called = routines_of(Block((), (s,), ()))
-        return any(not r.is_made or any(isinstance(x, Raise) for x in walk(r.function.body)) for r in called)
-    return isinstance(s, Raise) or any(may_raise(inner) for b in blocks_of(s) for inner in b.statements)
+    raises, calls = _fails(s)
+    if raises or not calls:
+        return raises
+    called = routines_of(Block((), (s,), ()))
+    return any(not r.is_made or any(isinstance(x, Raise) for x in walk(r.function.body)) for r in called)
+
+
+def _fails(s: Statement) -> tuple[bool, bool]:
+    """Whether there is a `Raise`, and an `Invoke`, in the statement."""
+    raises, calls = isinstance(s, Raise), isinstance(s, Invoke)
+    for b in blocks_of(s):
+        if not hasattr(b, "fails"):
+            inside = [_fails(inner) for inner in b.statements]
+            object.__setattr__(b, "fails", (any(r for r, _ in inside), any(c for _, c in inside)))
+        raises, calls = raises or b.fails[0], calls or b.fails[1]
+    return raises, calls
 
 
 def uses_of(block: Block) -> Counter[Var]:
@@ -429,14 +455,10 @@ def surely_runs(s: For | While) -> bool:
 
 def free_variables(block: Block) -> tuple[Var, ...]:
     """Variables used in the block and defined outside it, in order of first use."""
-    bound: set[Var] = set()
+    if hasattr(block, "free"):
+        return block.free
+    bound = set(block.params)
     seen: dict[Var, None] = {}
-    _free_into(block, bound, seen)
-    return tuple(seen)
-
-
-def _free_into(block: Block, bound: set[Var], seen: dict[Var, None]) -> None:
-    bound.update(block.params)
 
     def use(atoms: tuple[Atom, ...]) -> None:
         for a in atoms:
@@ -446,6 +468,8 @@ def _free_into(block: Block, bound: set[Var], seen: dict[Var, None]) -> None:
     for s in block.statements:
         use(inputs_of(s))
         for b in blocks_of(s):
-            _free_into(b, bound, seen)
+            use(free_variables(b))
         bound.update(s.targets)
     use(block.results)
+    object.__setattr__(block, "free", tuple(seen))
+    return block.free

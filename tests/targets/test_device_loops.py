@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import shutil
 import warnings
 from collections.abc import Callable
@@ -190,6 +191,22 @@ def test_beside_triton_kernels() -> None:
         assert_results(GpuExecutor(function, backend)(list(args)), both(*args))
     finally:
         backend.close()
+
+
+@needs_compiler
+def test_a_long_chain_of_tests_in_a_lane() -> None:
+    """C++ compilers refuse what nests in 256 levels."""
+    link = "        if k == {0}:\n            s = s * 0.5 + x[{0} % 5]\n            continue\n"
+    links = "".join(map(link.format, range(300)))
+    text = f"def f(x, k):\n    s = 0.0\n    for k in range(k, k + 90, 7):\n{links}        s -= 1\n    return s\n"
+    linecache.cache["<chain>"] = (len(text), None, text.splitlines(keepends=True), "<chain>")
+    scope: dict[str, Any] = {}
+    exec(compile(text, "<chain>", "exec"), scope)
+    batched = vmap(scope["f"], in_axes=(None, 0))
+    args = (some(5), np.array([0, 63, 150, 290, 400, -20]))
+    function = translated(batched, args)
+    assert one_kernel(function, "lanes").lines
+    assert_results(GpuExecutor(function, HostCuda())(list(args)), np.array([scope["f"](args[0], k) for k in args[1]]))
 
 
 def test_libraries_stay_in_lockstep() -> None:

@@ -52,6 +52,10 @@ def _inside(s: Statement) -> Statement:
 
 def _joined(statements: Sequence[Statement], results: Sequence[Atom]) -> list[Statement]:
     reads = [_reads(s) for s in statements]
+    readers: dict[Var, set[int]] = {}
+    for j, variables in enumerate(reads):
+        for v in variables:
+            readers.setdefault(v, set()).add(j)
     made = list(statements)
     gone: set[int] = set()
     returned = {a for a in results if isinstance(a, Var)}
@@ -59,12 +63,16 @@ def _joined(statements: Sequence[Statement], results: Sequence[Atom]) -> list[St
         s = made[i]
         if not isinstance(s, If) or may_raise(s) or returned.intersection(s.targets):
             continue
-        users = [j for j in range(i + 1, len(made)) if j not in gone and reads[j].intersection(s.targets)]
-        user = made[users[0]] if len(users) == 1 else None
+        users = set[int]().union(*(readers.get(t, ()) for t in s.targets))
+        if len(users) != 1:
+            continue
+        (j,) = users
+        user = made[j]
         if isinstance(user, If) and user.condition is s.condition and isinstance(s.condition, Var):
-            made[users[0]] = _one(s, user)
-            reads[users[0]] |= reads[i]
+            made[j] = _one(s, user)
             gone.add(i)
+            for v in reads[i]:
+                readers[v] = readers[v] - {i} | {j}
     return [s for i, s in enumerate(made) if i not in gone]
 
 

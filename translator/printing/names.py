@@ -36,6 +36,7 @@ class Names:
         self._members = [1 << i for i in range(n)]
         self._conflicts = list(lifetimes.conflicts)
         self._fixed: dict[int, str] = {}
+        self._labels: dict[int, str] = {}
         self._stores(body)
         self._join(body)
 
@@ -56,7 +57,9 @@ class Names:
 
     def _label(self, v: Var) -> str:
         mask = self._members[self._find(self.lifetimes.index[v])]
-        return hint_of(list(self.lifetimes.members(mask)))
+        if mask not in self._labels:
+            self._labels[mask] = hint_of(list(self.lifetimes.members(mask)))
+        return self._labels[mask]
 
     def _unite(self, a: Atom, b: Atom, *, always: bool = False) -> None:
         """Let two variables share a name where their lifetimes allow it and, unless `always`, no name of the user's is

@@ -52,6 +52,7 @@ from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
 from .stores import store
 from .temporaries import is_adjoint, start_of
+from .together import Together, is_joinable
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
@@ -136,6 +137,7 @@ class Writer:
         self.copies: dict[Var, str] = {}
         self.bound: set[str] = set()  # names that have a value on every path to here
         self.plain_starts = plain_starts(function.body)
+        self.together = Together()
         self._name_everything()
 
     def _name_everything(self) -> None:
@@ -337,8 +339,11 @@ class Writer:
         match s:
             case Apply():
                 if s.targets[0] not in self.plan.folding.definitions:
+                    before = len(self.lines)
                     self.apply(s)
                     self.check_width(s.args)
+                    if len(self.lines) == before + 1 and is_joinable(s, self.names[s.targets[0]]):
+                        self.join(s)
             case If():
                 self.branch(s)
             case For():
@@ -374,6 +379,15 @@ class Writer:
             if t in self.plan.ownership.copied_views:
                 value = method(value, "copy")
             self.line_of(s, f"{self.names[t]} = {text_of(value)}", *s.args, comment=True)
+
+    def join(self, s: Apply) -> None:
+        """Let the assignment just written stand in the line before it, where both were one line of the user's."""
+        (t,) = s.targets
+        target, equals, value = self.lines[-1].text.partition(" = ")
+        if id(s) in self.plan.ownership.updates and not t.aval.shape and isinstance(s.op, Elementwise):
+            target, equals, value = self.names[t], " = ", text_of(self.expressions.apply(s))
+        if equals:
+            self.together.join(self.lines, s, target, value, self.reads(*s.args))
 
     def keep(self, s: Apply) -> None:
         """Append to a tape, or change an entry. An array that is stored into later is copied first."""
@@ -441,7 +455,7 @@ class Writer:
         self.indented(s.then, s.targets, self.second_names(s.targets, s.then.results))
         mark = len(self.lines)
         self.line("else:")
-        self.indented(s.orelse, s.targets, self.second_names(s.targets, s.orelse.results))
+        self.alternative(s)
         if self.lines[mark + 1].text == "pass":
             del self.lines[mark:]
         elif self.lines[start + 1].text == "pass" and not isinstance(test, ast.UnaryOp):
@@ -449,6 +463,21 @@ class Writer:
             del self.lines[start + 1 : mark + 1]
         else:
             self.chained(mark)
+
+    def alternative(self, s: If) -> None:
+        """The second branch. Where it will be an `elif` its lines are as wide as those of the `if`, however long the
+        chain.
+        """
+        block, aliases = s.orelse, self.second_names(s.targets, s.orelse.results)
+        last = block.statements[-1] if block.statements else None
+        alone = isinstance(last, If) and not any(self.is_named(t) for b in block.statements[:-1] for t in b.targets)
+        if not alone or self.moves(s.targets, block.results, aliases):
+            self.indented(block, s.targets, aliases)
+            return
+        mark = len(self.lines)
+        self.block(block)
+        for line in self.lines[mark:]:
+            line.indent += 1
 
     def chained(self, mark: int) -> None:
         """`elif` for an `else:`, at line `mark`, that holds one `if` and nothing beside it."""

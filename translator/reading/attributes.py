@@ -285,7 +285,7 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
                 ctx.cut(node, f"the cached property {name} of an object outside the function is bound in it at first")
             return ctx.call(part.func, [owner], {}, node)
         if name not in own and isinstance(part, types.FunctionType):
-            method = inspect.getattr_static(type(obj), name)
+            method = _in_class(type(obj), name)
             ctx.captures.method(owner, name)
             return part if isinstance(method, staticmethod) else Bound(part, owner)
     return ctx.captures.attribute(owner, name, getattr(obj, name))
@@ -315,9 +315,16 @@ def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast
 
 def _refuse_descriptor(ctx: Context, cls: type, name: str, node: ast.AST) -> None:
     """Attributes by a descriptor of the user's are left to CPython: what it does at each access is its own affair."""
-    found = None if is_library(cls) else inspect.getattr_static(cls, name, None)
+    found = None if is_library(cls) else _in_class(cls, name)
     if found is not None and not is_library(type(found)) and hasattr(type(found), "__get__"):
         ctx.cut(node, f"the attribute {name} of a {cls.__name__}, by a descriptor", why="it runs code at each access")
+
+
+def _in_class(cls: type, name: str) -> Any:
+    """What stands under the name in a class, its bases or its own class: `inspect.getattr_static`, in a tenth of the
+    time.
+    """
+    return next((vars(c)[name] for c in (*cls.__mro__, *type(cls).__mro__) if name in vars(c)), None)
 
 
 def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:
