@@ -42,7 +42,7 @@ def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
     names: dict[str, Any] = {"ndarray": np.ndarray, "errstate": np.errstate, "observed": is_observed}
     names |= {"state": strict.STATE.get, "calm": strict.CALM, "run": entry.call, "finish": entry.finished}
     pattern = Pattern(names, math.inf, dict(entry.values))
-    leaves = all(isinstance(x, np.ndarray | float | int | complex) for x in args)
+    leaves = all(type(x) in (np.ndarray, float, int, complex) for x in args)
     matched = leaves and all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
     if not matched or pattern.hosted or not pattern.host_arrays:
         return None

@@ -92,6 +92,7 @@ def test_calls_of_numpys_programs_take_a_short_way(monkeypatch: pytest.MonkeyPat
         plus(x * 1e300, 1e300)
     with pytest.raises(TypeError, match="NoneType"):
         plus(x, None)
+    np.testing.assert_array_equal(accelerate(lambda a, s: a * s, target="cpu")(x, True), x)
     assert np.all(np.isinf(plus(np.full(6_000, 1e300), 1e300)))
 
 
