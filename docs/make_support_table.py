@@ -84,6 +84,8 @@ DIFFERENCES = """## Where results are not NumPy's
   sets from outside the function and one of two lists or dicts between which data choose come back as new ones; lists
   and dicts of the caller's, or from outside, as themselves.
   What `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
+- Small results that NumPy would lay out as an argument in Fortran's order (`x + 1`) lie in C's order, large ones (256
+  KiB) as NumPy's: a reshape of a small one may be a view where NumPy copies.
 - Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
   open.
 - `sum` of a list or an array adds in NumPy's order in derivatives, where Python goes from left to right.

@@ -78,6 +78,7 @@ class DeviceLoop(LoopWriter):
     copying = "memcpy"
     dialect = CUDA
     sweeping = False
+    cutting = False
 
     def __init__(self, group: Fused, loop: For | While, checks: Checks, scalars: frozenset[int]) -> None:
         super().__init__(group, loop, checks)

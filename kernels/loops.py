@@ -40,6 +40,7 @@ from .host_draws import DRAWING
 from .interrupts import BEGIN, LISTENING, LONG, POLL
 from .lifetimes import Lifetimes
 from .loop_checks import Checks, Failure
+from .loop_cuts import place_of_cut
 from .loop_sweeps import Sweeps, flags
 from .loop_values import Array, Buffer, Lazy, NotNative, Scope, Stored
 
@@ -119,6 +120,9 @@ def arguments_of(group: Fused) -> tuple[list[Var], list[Var]]:
 
 
 class LoopWriter(Sweeps):
+    cutting = True
+    """Whether loops are cut where that makes vectors of them (see `loop_cuts`)."""
+
     def __init__(
         self, group: Fused, loop: For | While, checks: Checks, in_front: Mapping[Var, int] | None = None
     ) -> None:
@@ -284,7 +288,10 @@ class LoopWriter(Sweeps):
         if by is not None and by > 0 and not r.reverse:
             i = self.names.fresh(index.hint)
             step = f"{i}++" if by == 1 else f"{i} += {by}"
-            head, place = f"for (long long {i} = {self.place(r.start)}; {i} < {self.place(r.stop)}; {step})", i
+            start, stop, place = self.place(r.start), self.place(r.stop), i
+            head = f"for (long long {i} = {start}; {i} < {stop}; {step})"
+            if self.cutting and by == 1 and (cut := place_of_cut(s)) is not None:
+                head = self._in_three(i, start, stop, self.place(cut))
         else:
             start, distance, turns = self.plan(r)
             turn = self.names.fresh("turn")
@@ -298,6 +305,14 @@ class LoopWriter(Sweeps):
             self.block(s.body)
             self.turn(s, s.body.results, homes)
         self.leave(scope, s.targets, homes)
+
+    def _in_three(self, i: str, start: str, stop: str, cut: str) -> str:
+        """The head of a loop in three pieces, around one turn (see `loop_cuts`)."""
+        ends, piece = self.names.fresh("ends"), self.names.fresh("piece")
+        first, last = (f"{k} < {start} ? {start} : {k} < {stop} ? {k} : {stop}" for k in (cut, f"{cut} + 1"))
+        self.line(f"const long long {ends}[] = {{{start}, {first}, {last}, {stop}}};")
+        pieces = f"for (int {piece} = 0; {piece} < 3; {piece}++)"
+        return f"{pieces} for (long long {i} = {ends}[{piece}]; {i} < {ends}[{piece} + 1]; {i}++)"
 
     def poll(self) -> None:
         """Give up where Ctrl-C was pressed."""

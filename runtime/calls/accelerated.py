@@ -59,6 +59,7 @@ Fun = Callable[..., Any]
 _KINDS = 32
 """A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
 _HOLDERS = 16
+_OBJECTS = 8  # translations for objects of a class that are made at once: further ones when they would pay
 """This many objects get programs of their own; a translation takes tens of milliseconds."""
 
 
@@ -116,6 +117,7 @@ class Accelerated:
         self._cut: dict[Key, Any] = {}  # for kinds of arguments for which the function is cut: the key of its driver
         self._methods: dict[Any, Accelerated] = {}  # bound to objects that have no __dict__ to keep them in
         self._holders = 0
+        self._ledger_of_objects = Ledger(math.inf, _OBJECTS)
         forking.known.add(self)
 
     @property
@@ -440,6 +442,7 @@ class Accelerated:
             first, *others = objects.values()
             methods = keep_methods(first)
             found = accelerated(holding(self.fun, objects), self.options.without(self.fun, objects))
+            found._ledger = found._ledger_of_objects = self._ledger_of_objects
             kept = self._methods if methods is None else methods.setdefault(self, {})
             kept[(*objects, *map(id, others))] = found
         return found

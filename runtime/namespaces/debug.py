@@ -21,4 +21,7 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
     callback(*args, **kwargs)
 
 
+print.__dict__["__untraced_shows__"] = "debug.print"
+callback.__dict__["__untraced_shows__"] = "debug.callback"
+
 __all__ = ["callback", "print"]

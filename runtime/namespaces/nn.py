@@ -28,7 +28,7 @@ def logsumexp(
     """log(sum(b * exp(a))) along axes, without overflow, of the elements where `where` is True if that is given; with
     `return_sign` log(abs(sum)) and the sign.
     """
-    return special.logsumexp(a if where is None else np.where(where, a, -np.inf), axis, b, keepdims, return_sign)
+    return special.logsumexp(a, axis, b, keepdims, return_sign, where)
 
 
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: Any = False) -> Any:

@@ -2,16 +2,18 @@
 
     python tests/benchmarks/gpu_session.py --out results                  # six minutes at most
     python tests/benchmarks/gpu_session.py --out results --seconds 300 --tests 0.3 --workers 8
+    python tests/benchmarks/gpu_session.py --out results --sanitizer 240  # NVIDIA's checker behind it, for so long
 
     results/device.json     the card, its driver and the versions of the libraries
     results/tests.jsonl     a line a test, as it ends: its name, what became of it, its seconds, the end of what it said
     results/gpu.json        the benchmark (`gpu.py`), with its table in results/table.md
+    results/sanitizer.json  what became of NVIDIA's checker, where it was asked for, and the end of what it said
     results/summary.json    how many of what, and what failed
 
 The tests go to several processes, which share the card: most of their time is the compilers'. A process that has lost
 the device (an address out of bounds makes all of its later calls fail), or says nothing for long, is ended, and another
 one goes on behind the test or the program that it was at. Each part has its share of the time, and what there is of its
-results when that is over stays. NVIDIA's checker, which takes minutes, is not part of it.
+results when that is over stays.
 """
 
 from __future__ import annotations
@@ -178,12 +180,27 @@ def run_benchmark(out: Path, end: float, given: Sequence[str], script: Path = HE
                 return
 
 
+def run_sanitizer(out: Path, seconds: float, tests: str = TESTS) -> str:
+    """The tests under NVIDIA's checker: passed, failed, skipped (it is not installed) or not finished."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-k", "sanitizer", "-p", "no:xdist", tests]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as error:
+        outcome, said = "not finished", error.stdout.decode() if isinstance(error.stdout, bytes) else ""
+    else:
+        outcome, said = "failed" if done.returncode else "passed", done.stdout
+        outcome = outcome if "passed" in said or done.returncode else "skipped"
+    (out / "sanitizer.json").write_text(json.dumps({"outcome": outcome, "said": said[-4000:]}))
+    return outcome
+
+
 def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the results")
     parser.add_argument("--seconds", type=float, default=345.0)
     parser.add_argument("--tests", type=float, default=0.4, help="the tests' share of the time")
     parser.add_argument("--workers", type=int, default=max(1, min(8, (os.cpu_count() or 2) - 2)))
+    parser.add_argument("--sanitizer", type=float, default=0.0, help="seconds for NVIDIA's checker; default: none")
     parser.add_argument("benchmark", nargs="*", help="names of programs of gpu.py; default: all")
     options = parser.parse_args(given)
     begin, out = time.time(), options.out
@@ -196,6 +213,8 @@ def main(given: Sequence[str] | None = None) -> None:
     print(summarised(lines, out), flush=True)
     run_benchmark(out, begin + options.seconds, options.benchmark)
     print(summarised(lines, out), flush=True)
+    if options.sanitizer:
+        print(f"compute-sanitizer: {run_sanitizer(out, options.sanitizer)}", flush=True)
 
 
 def summarised(lines: Sequence[dict[str, Any]], out: Path) -> str:

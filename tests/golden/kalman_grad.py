@@ -1,13 +1,11 @@
 def kalman_grad(a, q, r, ys):
     m = np.zeros(4)
     p = np.eye(4)
-    m_tape = np.empty((8, 4))
-    p_tape = np.empty((8, 4, 4))
+    m_tape, p_tape = np.empty((8, 4)), np.empty((8, 4, 4))
     t_tape = np.empty((8, 4))
     t_tape_1 = np.empty((8, 4, 4))
     for i in range(8):
-        m_tape[i] = m
-        p_tape[i] = p
+        m_tape[i], p_tape[i] = m, p
         m = a @ m
         p = a @ p @ a.T + q
         s = p + r
@@ -23,8 +21,7 @@ def kalman_grad(a, q, r, ys):
     d_p = np.zeros_like(p)
     d_a = np.zeros_like(a)
     for i in reversed(range(8)):
-        m = m_tape[i]
-        p = p_tape[i]
+        m, p = m_tape[i], p_tape[i]
         t1 = t_tape[i]
         t2 = t_tape_1[i]
         t3 = a @ p

@@ -18,10 +18,8 @@ def kepler_grad(mean, e):
         t1 = np.cos(x)
         t2 = 1.0 - e * t1
         step = (x - e * t - mean) / t2
-        d_step = -d_x                     # from line ..: x - step
+        d_step = -d_x                                             # from line ..: x - step
         t3 = d_step / t2
-        d_x += d_x * (step / t2) * e * t  # from line ..: np.cos(x)
-        d_mean -= t3                      # from line ..: x - e * np.sin(x) - mean
-        d_x += t3                         # from line ..: x - e * np.sin(x)
-        d_x -= t3 * e * t1                # from line ..: np.sin(x)
-    return d_mean + d_x                   # from line ..: for _ in range(20)
+        d_mean -= t3                                              # from line ..: x - e * np.sin(x) - mean
+        d_x = d_x + d_x * (step / t2) * e * t + t3 - t3 * e * t1  # from line ..: np.sin(x)
+    return d_mean + d_x                                           # from line ..: for _ in range(20)

@@ -8,8 +8,7 @@ def recurrent_grad(w, h, xs):
     d_h = h * 2.0                       # from line ..: h * h
     d_w = np.zeros_like(w)              # from line ..: for x in xs
     for i in reversed(range(8)):
-        h = h_tape[i]
-        h_1 = h_tape[i + 1]
+        h, h_1 = h_tape[i], h_tape[i + 1]
         d_t = d_h * (1.0 - h_1 * h_1)   # from line ..: np.tanh(w @ h + x)
         d_w += np.outer(d_t, h)         # from line ..: w @ h
         d_h = w.T @ d_t

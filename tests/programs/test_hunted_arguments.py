@@ -222,6 +222,21 @@ def between_points_that_do_not_rise(x, xp):
     return np.interp(x, xp, [1, 5, 2]), np.interp(x, xp, [1, 5, 2], -7, 8)
 
 
+@CASES((np.zeros((2, 0)), 0), (np.zeros((0, 2)), 1), (np.zeros(0), None))
+def averages_of_nothing(x, axis):
+    return np.average(x, axis)
+
+
+@CASES(*[((2, n), kind) for n in (1, 2, 3) for kind in (bool, np.int8, np.float32, complex)])
+def places_of(shape, kind):
+    return np.indices(shape, kind), np.indices(shape, kind, sparse=True)
+
+
+@CASES(*[(X, I, s, c) for s in (False, True) for c in (False, True)])
+def grids_of(x, y, sparse, copy):
+    return np.meshgrid(x, y, sparse=sparse, copy=copy)
+
+
 @CASES(*[(np.zeros(shape), k) for shape in ((0, 3), (2, 3)) for k in (-2, 0, 1, 5)])
 def empty_diagonals(x, k):
     return np.diagonal(x, k), np.trace(x, k), np.diag(x, k)
@@ -416,10 +431,24 @@ def joined_into(x, out, options):
 
 @CASES(*[(X.reshape(2, 3), "ij->ij", {"out": out}) for out in OUTPUTS])
 @CASES((X.reshape(2, 3), "ij->ji", {"dtype": complex}), (I, "i->i", {"optimize": True}), (np.eye(3), "ii->i", {}))
+@CASES(*[(X.reshape(2, 3), s, {}) for s in ("ij", "ji", "...i->i...", "i...j->j...i", "...", "i...")])
+@CASES(*[(np.eye(3), s, {}) for s in ("...ii->i...", "...ii->...i")], ([[1, 2]], "ij->ji", {"dtype": float}))
 def view_by_labels(x, subscripts, options):
     y = np.einsum(subscripts, x, **options)
     y[...] = 7
     return x, y
+
+
+@CASES((np.eye(3), [0, 1], [1, 0]), (np.eye(3), [1, 0]), (np.eye(3), [0, 0], [0]), (np.eye(3), [..., 0], [0, ...]))
+def view_by_numbers(x, *labels):
+    y = np.einsum(x, *labels)
+    y[0] = 7
+    return x, y
+
+
+@CASES((2.0, "", int), (2, "->", np.int8), (np.array(2), "->", float), (np.int8(2), "", float), (X, "i->", complex))
+def numbers_by_labels(x, subscripts, dtype):
+    return np.einsum(subscripts, x, dtype=dtype)
 
 
 @CASES((X, -1, "mean"), (X, 0, "maximum"), (X, (2, 0), "minimum"), (X, 0, "mean"), (X, 2, "median"))

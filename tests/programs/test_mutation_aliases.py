@@ -358,6 +358,28 @@ def not_turned(m):
     return y is m, y.base is m
 
 
+def _rolling(a, window):
+    shape = a.shape[:-1] + (a.shape[-1] - window + 1, window)
+    return np.lib.stride_tricks.as_strided(a, shape=shape, strides=a.strides + (a.strides[-1],))
+
+
+@CASES(X(m34), X(lambda: np.asfortranarray(m34())))
+def windows_by_strides(m):
+    shifted = np.lib.stride_tricks.sliding_window_view(m, 2, 0)
+    return _rolling(m, 2).sum(-1), _rolling(m.T, 3).max(), _rolling(m[::2], 2), shifted.strides
+
+
+@CASES(X(m34, lambda: np.array(1)), X(m34, np.int64(1)), X(m34, 1), X(m34, lambda: np.array([1])))
+def parts_at_a_place(m, k):
+    parts = [m[k], m[k, None], m[k, 1:], m[..., k], m[1:][k], m[(k, None)], m[np.array(0)]]
+    parts.append(m[np.asarray(np.argmax(m[0]))])
+    for y in parts:
+        y[0] = 9.0
+    m[k] += 1.0
+    m[k][1:] = 7.0
+    return parts
+
+
 @CASES(*[X(lambda k=k: np.asarray(m34(), order=k)) for k in "CF"], X(lambda: np.arange(24.0).reshape(3, 8)[:, ::2]))
 def in_another_order(m):
     np.asfortranarray(m)[0] = 1.0

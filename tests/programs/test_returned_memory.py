@@ -139,6 +139,16 @@ def reshaped(x):
     return flat, line, part, x[:, :2].T.reshape(-1)
 
 
+def left_by_loops(x, y):
+    turned = whole = part = y
+    for i in range(30):
+        turned = x[::-1]
+        turned[0] += i
+        whole, part = x, x.T[1:]
+    part[0, 0] = 7.0
+    return turned, whole, part
+
+
 PROGRAMS: list[Program] = [
     *((f, lambda: (square(),)) for f in (parts, named, protected, windows, rearranged, outside)),
     *((f, lambda: (square(),)) for f in (with_each_other, apart, bits, rows, by_default)),
@@ -153,11 +163,12 @@ PROGRAMS: list[Program] = [
     (in_registered_ones, lambda: (Box(square(), np.ones(3)),)),
     (of_several, lambda: (square(), np.ones(3))),
     (written, lambda: (square(), np.zeros((3, 3)))),
+    (left_by_loops, lambda: (square(), np.zeros((3, 3)))),
     *((chosen, lambda k=k: (k * square(), square())) for k in (30.0, 1.0, -1.0)),
     *((chosen_and_written, lambda c=c: (square(), square(), c)) for c in (np.bool_(True), 0, 2.5, False)),
     *((chosen_place, lambda k=k: (k * square(), 1)) for k in (1.0, -1.0)),
 ]
-WRITING = (written, chosen_and_written)
+WRITING = (written, chosen_and_written, left_by_loops)
 
 
 def leaves(v: Any, path: str = "") -> Iterator[tuple[str, Any]]:

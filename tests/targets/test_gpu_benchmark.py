@@ -94,6 +94,22 @@ def test_tests_go_on_behind_what_ends_or_hangs(tmp_path: Path, monkeypatch: pyte
     assert lines[0]["outcome"] == "not finished" and lines[1]["outcome"] == "not run"
 
 
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [("pass", "passed"), ("assert False", "failed"), ("pytest.skip()", "skipped"), ("time.sleep(60)", "not finished")],
+)
+def test_the_sanitizer_has_its_own_time(
+    body: str, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"import time, pytest\n@pytest.mark.gpu\ndef test_the_sanitizer(): {body}\n"
+    (tmp_path / "test_fake.py").write_text(text)
+    (tmp_path / "setup.cfg").write_text("[tool:pytest]\nmarkers =\n    gpu: needs one\n")
+    monkeypatch.setattr(gpu_session, "ROOT", tmp_path)
+    seconds = 4.0 if "sleep" in body else 60.0
+    assert gpu_session.run_sanitizer(tmp_path, seconds, "test_fake.py") == outcome
+    assert json.loads((tmp_path / "sanitizer.json").read_text())["outcome"] == outcome
+
+
 FAKE_BENCHMARK = """
 import os, sys, time
 sys.path.insert(0, {folder!r})

@@ -247,6 +247,25 @@ def parted(x, y):
 
 
 R = np.random.default_rng(0)
+def shortest(d, shift):
+    """Each turn reads d[i, k], and one of them may change it."""
+    for k in range(len(d)):
+        for i in range(len(d)):
+            for j in range(1, 37):
+                if d[i, k - shift] + d[k, j] < d[i, j]:
+                    d[i, j] = d[i, k - shift] + d[k, j]
+    return d
+
+
+def jordan(a):
+    for k in range(len(a)):
+        for i in range(len(a)):
+            if i != k:
+                for j in range(40):
+                    a[i, j] -= a[i, k] * a[k, j] / 40.0
+    return a
+
+
 CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (checksum, (R.integers(0, 256, 40).astype(np.uint8),)),
     (relaxed, (R.random((7, 9)),)),
@@ -266,6 +285,9 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (grown, (40,)),  # beyond 64 bits: CPython's
     (parted, (17, 30)),
     (parted, (17, 2)),  # ZeroDivisionError
+    (shortest, (R.normal(size=(40, 40)), 0)),
+    (shortest, (R.normal(size=(40, 40)), 5)),  # counted from the end, and outside of the loop
+    (jordan, (R.normal(size=(40, 40)),)),
 ]
 
 
@@ -377,6 +399,20 @@ def test_kernels_say_what_they_cover() -> None:
 
 
 # ---- derivatives and batches ---------------------------------------------------------------------
+
+
+def test_loops_are_cut_where_a_store_meets_what_all_turns_read() -> None:
+    def factors(a: Any) -> Any:
+        for k in range(len(a)):
+            for i in range(k + 1, len(a)):
+                for j in range(k + 1, len(a)):
+                    a[i, j] -= a[i, k] * a[k, j]
+        return a
+
+    cut = "for (int piece = 0; piece < 3; piece++)"
+    for function, arguments in ((shortest, (np.ones((40, 40)), 0)), (jordan, (np.ones((40, 40)),))):
+        assert cut in body_of(sources(function, *arguments)[0])
+    assert cut not in body_of(sources(factors, np.ones((40, 40)))[0])  # ranges that end in front of it
 
 
 def test_derivatives_of_loops_are_native() -> None:

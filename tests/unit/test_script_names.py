@@ -18,7 +18,7 @@ import scipy.signal
 import scipy.special
 
 import untraced
-from untraced import accelerate, grad, jit, lax
+from untraced import accelerate, grad, jit, lax, vmap
 from untraced.experimental import checkify
 from untraced.experimental.ode import odeint
 from untraced.scipy.optimize import minimize
@@ -86,6 +86,12 @@ def test_debug_prints_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
     assert f(0.0) == 1.0 and f(np.pi / 2) == 3.0
     assert capsys.readouterr().out.splitlines() == ["y = 0.000, 0.0", f"y = 2.000, {np.pi / 2}"]
     assert seen == [0.0, 2.0]
+    with pytest.warns(UserWarning) as left_out:
+        assert grad(f)(0.0) == 2.0
+        np.testing.assert_allclose(vmap(f)(np.zeros(3)), np.ones(3))
+        assert accelerate(grad(f))(0.0) == 2.0
+    left = {f"a derivative or a batch leaves `debug.{name}` out" for name in ("print", "callback")}
+    assert {str(w.message) for w in left_out} == left and len(seen) == 2
 
 
 def test_disable_jit() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from untraced import accelerate
 from untraced.runtime.calls import regions, worth
+from untraced.runtime.calls.accelerated import Accelerated
 from untraced.runtime.calls.arguments import open_arguments
 from untraced.runtime.calls.worth import PLAINLY, SHORT_CALL, Ledger, size_of
 
@@ -189,3 +191,49 @@ def test_a_list_that_grows_is_not_opened_at_every_call(monkeypatch: pytest.Monke
     x = np.linspace(0.0, 1.0, 100)
     np.testing.assert_allclose(accelerate(grown)(x, 60), grown(x, 60), rtol=1e-9)
     assert 0 < len(opened) < 40
+
+
+def test_calls_within_calls_and_their_translations_count_once(clock: Clock) -> None:
+    outer, inner = Ledger(1, 0), Ledger(1, 1)
+
+    def around() -> None:
+        inner.translate(1, clock.taking(5.0))
+        inner.run(1, clock.taking(3.0), (), {})
+        clock.taking(0.05)()
+
+    outer.run(1, around, (), {})
+    assert not outer.allows(1), "its own 0.05 s do not pay for a translation"
+    assert not inner.allows(1), "3 s do not pay for one of 5"
+    inner.run(1, clock.taking(2.5), (), {})
+    assert inner.allows(1)
+    outer.run(1, clock.taking(0.06), (), {})
+    assert outer.allows(1)
+
+
+def test_objects_of_a_class_share_what_pays(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        def __init__(self, x: float) -> None:
+            self.x = x
+
+        @accelerate(target="cpu")
+        def moved(self, by: float) -> float:
+            self.x += by
+            return self.x
+
+        @accelerate(target="cpu")
+        def apart(self, other: Point) -> float:
+            return abs(self.x - other.x)
+
+    made = []
+    specialise = Accelerated._specialise
+
+    def translated(*given: Any) -> Any:
+        made.append(given)
+        clock.taking(5.0)()
+        return specialise(*given)
+
+    monkeypatch.setattr(Accelerated, "_specialise", translated)
+    points = [Point(float(k)) for k in range(60)]
+    assert [p.moved(1.0) for p in points] == [k + 1.0 for k in range(60)]
+    assert sum(p.apart(q) for p in points[:12] for q in points[12:24]) == 12 * 12 * 12.0
+    assert len(made) <= 2 * 8

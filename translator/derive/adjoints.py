@@ -221,7 +221,7 @@ class Adjoints:
         """Like `settle`; where the choice says that the cotangent counts is known further on, if it may matter."""
         choice = self.choices.get(v)
         self.settle(v)
-        if choice is not None and self.steep(v):
+        if choice is not None and self.origins.is_singular(v):
             self.masks[v] = choice.mask(self.b)
 
     def settle_all(self) -> None:
@@ -293,8 +293,15 @@ class Adjoints:
 
     def take_masked(self, v: Var, args: Sequence[Atom]) -> tuple[Atom | None, Atom | None]:
         """Like `take`, with the mask outside which it is zero, where an argument may have an infinite slope."""
+        return self._take_where(v, any(map(self.steep, args)))
+
+    def take_result(self, v: Var) -> tuple[Atom | None, Atom | None]:
+        """Like `take_masked`, for what a branch or a loop leaves, or a trip finds."""
+        return self._take_where(v, self.origins.is_singular(v))
+
+    def _take_where(self, v: Var, matters: bool) -> tuple[Atom | None, Atom | None]:
         choice, mask = self.choices.get(v), self.masks.pop(v, None)
-        if (choice is None and mask is None) or not any(self.steep(a) for a in args):
+        if (choice is None and mask is None) or not matters:
             return self.take(v), None
         return self.take(v), choice.mask(self.b) if choice is not None else mask
 
@@ -459,7 +466,7 @@ def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:
 
 def _if(s: If, adj: Adjoints) -> If:
     """A backward `if` on the same condition. The forward `if` returns what it needs and cannot cheaply recompute."""
-    cts = [adj.take_masked(t, (t,)) for t in s.targets]
+    cts = [adj.take_result(t) for t in s.targets]
     if all(c is None for c, _ in cts):
         return s
     blocks = (s.then, s.orelse)

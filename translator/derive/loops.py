@@ -81,7 +81,7 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     of the carried values in `put_back` are not read.
     """
     carried = s.body.params[1:]
-    cts, outer = zip(*(adj.take_masked(t, (t,)) for t in s.targets), strict=True) if s.targets else ((), ())
+    cts, outer = zip(*map(adj.take_result, s.targets), strict=True) if s.targets else ((), ())
     if all(c is None for c in cts):
         return [s]
     live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
@@ -106,7 +106,7 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     forward = part.backward(s.body.statements)
     ends, found = {}, {}
     for k in (*live, *through):
-        ends[k], found[k] = part.take_masked(carried[k], (carried[k],))
+        ends[k], found[k] = part.take_result(carried[k])
     touched = [v for v in sums if part.table[v] is not sums[v]]
     live = [k for k in live if ends[k] is not states[k]]
     found = {k: found[k] for k in live}

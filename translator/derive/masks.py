@@ -86,12 +86,14 @@ def sides_of(v: Var, adj: Adjoints, parts: Sequence[Adjoints]) -> Sides | None:
     """
     if not adj.steep(v):
         return None
+    singular = adj.origins.is_singular(v)
     before: Atom | bool = adj.masks.get(v, v in adj.table)
     then, orelse = (
         part.masks.get(v, True) if part.table.get(v) is not adj.table.get(v) else before for part in parts
     )
+    plain = isinstance(then, bool) and isinstance(orelse, bool)
     vague = isinstance(then, bool) or isinstance(orelse, bool) if is_list(v) else then is orelse is True
-    return None if vague else (then, orelse)
+    return None if vague or not (plain or singular) else (then, orelse)
 
 
 def said_outside(b: Builder, condition: Atom, sides: Sides, within: Set[Var]) -> Atom | None:
@@ -140,12 +142,12 @@ class TripMasks:
 
     def _goes_along(self, k: int) -> bool:
         v, origins = self.params[k], self.adj.origins
-        if v in origins.unmasked or not self.adj.steep(v):
+        if v in origins.unmasked or not origins.is_singular(v):
             return False
         return self.outer[k] is not None or v in origins.masked
 
     def _adds_up(self, v: Var) -> bool:
-        return (v not in self.adj.table or v in self.adj.masks) and self.adj.steep(v)
+        return (v not in self.adj.table or v in self.adj.masks) and self.adj.origins.is_singular(v)
 
     def at_end(self, k: int) -> Atom | None:
         """The mask of the cotangent of what a trip leaves in carried value `k`."""

@@ -15,6 +15,7 @@ from ..builder import Builder
 from ..errors import Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, Statement, Var, is_number, same_atom
 from ..ops.core import Elementwise, Rule
+from ..purpose import purposed
 from ..reading.splicing import splice
 from ..rewrite import Substitution, prune, substitute
 from .cotangents import cast_like, product, strong, total, unbroadcast
@@ -137,7 +138,8 @@ def splice_rule(b: Builder, rule: Rule, atoms: tuple[Atom, ...]) -> Atom:
     if key not in _templates:
         if len(_templates) >= _MOST_TEMPLATES:
             _templates.clear()
-        _templates[key] = _template(rule, atoms, first)
+        with purposed(marks_kinds=False):  # a rule goes by types: it holds for a number of each class that has one
+            _templates[key] = _template(rule, atoms, first)
     template = _templates[key]
     if template is None:
         return _value_of(rule, splice(b, rule, atoms))

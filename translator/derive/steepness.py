@@ -31,7 +31,7 @@ class Origins:
     def __init__(self) -> None:
         self.made: dict[Var, Apply] = {}
         self.joined: dict[Var, Sequence[Atom]] = {}
-        self.level: set[Atom] = set()  # values that are known not to be steep
+        self.level: dict[bool, set[Atom]] = {False: set(), True: set()}  # values that are known not to be steep
         self.masked: set[Var] = set()  # carried values whose cotangents have masks when a trip begins (masks.py)
         self.unmasked: set[Var] = set()  # and others, of which a trip loses the mask
 
@@ -45,25 +45,32 @@ class Origins:
                     self.learn(block.statements)
 
     def may_be_steep(self, a: Atom) -> bool:
-        """Whether some slope of what made `a` may be infinite."""
-        waiting, seen = [a], set[Atom]()
+        """Whether some slope of what made `a` may be infinite, that of a product with missing data among them."""
+        return self._may_be_steep(a, False)
+
+    def is_singular(self, a: Atom) -> bool:
+        """Whether some slope of what made `a` may be infinite where all that it is made of is finite."""
+        return self._may_be_steep(a, True)
+
+    def _may_be_steep(self, a: Atom, finite: bool) -> bool:
+        waiting, seen, level = [a], set[Atom](), self.level[finite]
         while waiting:
             x = waiting.pop()
-            if not isinstance(x, Var) or x in seen or x in self.level or x.aval.dtype.kind not in "fcO":
+            if not isinstance(x, Var) or x in seen or x in level or x.aval.dtype.kind not in "fcO":
                 continue
             seen.add(x)
             s = self.made.get(x)
             if s is None:
                 waiting += self.joined.get(x, ())
-            elif isinstance(s.op, Linalg) or (isinstance(s.op, Elementwise) and not self._is_tame(s)):
+            elif isinstance(s.op, Linalg) or (isinstance(s.op, Elementwise) and not self._is_tame(s, finite)):
                 return True
             else:
                 waiting += s.args
-        self.level |= seen
+        level |= seen
         return False
 
-    def _is_tame(self, s: Apply) -> bool:
-        return _is_tame(s, ChainMap(self.made, self.joined))
+    def _is_tame(self, s: Apply, finite: bool) -> bool:
+        return (finite and s.op is ops.MULTIPLY) or _is_tame(s, ChainMap(self.made, self.joined))
 
 
 def _finite(a: Atom, makers: Container[Atom]) -> bool:

@@ -37,9 +37,9 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
     lines = [np.ravel(np.asarray(x)) for x in xi]
     places = [1 - i if indexing == "xy" and count > 1 and i < 2 else i for i in range(count)]
     grids = [np.reshape(x, (1,) * p + (x.size,) + (1,) * (count - 1 - p)) for x, p in tuple(zip(lines, places))]
-    if not sparse:
-        grids = list(broadcast_arrays(*grids))
-    return tuple([g.copy() for g in grids] if copy else grids)
+    if copy:
+        return tuple([g.copy() for g in (grids if sparse else broadcast_arrays(*grids))])
+    return grids if sparse else broadcast_arrays(*grids)  # a list only there, as NumPy's
 
 
 def mgrid(key: Any) -> Any:

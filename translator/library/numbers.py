@@ -80,9 +80,11 @@ def frexp(x: Any) -> Any:
     result = loop_dtype(np.frexp, x.dtype)
     y = x.astype(result).astype(np.float64)
     tiny = np.absolute(y) < np.finfo(np.float64).tiny
-    bits = np.where(tiny, y * 2.0**54, y).view(np.int64)
-    exponent = ((bits >> _MANTISSA) & 0x7FF) - (_BIAS - 1) - np.where(tiny, 54, 0)
-    mantissa = ldexp(y, -exponent)
+    bits = (np.where(tiny, y * 2.0**54, y) if result.itemsize == 8 else y).view(np.int64)
+    exponent = ((bits >> _MANTISSA) & 0x7FF) - (_BIAS - 1)
+    exponent = exponent - np.where(tiny, 54, 0) if result.itemsize == 8 else exponent
+    value = ((bits & ~(0x7FF << _MANTISSA)) | ((_BIAS - 1) << _MANTISSA)).view(np.float64)
+    mantissa = sloped(stop_gradient(value), y, ldexp(np.ones_like(y), -exponent))
     plain = np.isfinite(y) & (y != 0)
     return np.where(plain, mantissa, y).astype(result)[()], np.where(plain, exponent, 0).astype(np.int32)[()]
 

@@ -80,7 +80,7 @@ def _from_roots(roots: Any) -> Any:
 
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
     """Least squares by np.linalg.lstsq on scaled powers of x."""
-    count, x, y = known(deg) + 1, np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    count, x, y = int(known(deg)) + 1, np.asarray(x) + 0.0, np.asarray(y) + 0.0
     check_fit(count, x.shape, y.shape)
     rcond = x.shape[0] * np.finfo(x.dtype).eps if rcond is None else rcond
     a, b = vander(x, count), y

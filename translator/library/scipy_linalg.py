@@ -157,8 +157,12 @@ _PADE = (
 _LARGEST_NORM = 5.371920351148152
 
 
-def expm(A: Any) -> Any:
-    """The exponential of a matrix, by a rational approximation of degree 13 and repeated squaring."""
+def expm(A: Any, *, upper_triangular: Any = False, max_squarings: Any = None) -> Any:
+    """The exponential of a matrix, by a rational approximation of degree 13 and repeated squaring.
+
+    As in JAX `upper_triangular` promises that the matrix is, and the result is NaN where more than `max_squarings`
+    would be needed.
+    """
     a = np.asarray(A)
     if a.ndim == 0:
         return np.exp(np.reshape(a, (1, 1)))
@@ -179,7 +183,7 @@ def expm(A: Any) -> Any:
     y = np.linalg.solve(even - odd, even + odd)
     for _ in range(int(count)):
         y = y @ y
-    return y
+    return y if max_squarings is None else np.where(count > max_squarings, np.nan, y).astype(y.dtype)
 
 
 # ---- structured matrices -------------------------------------------------------------------------

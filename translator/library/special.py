@@ -41,13 +41,18 @@ def _reals(x: Any) -> Any:
 # ---- sums of exponentials ------------------------------------------------------------------------
 
 
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
-    """log(sum(b * exp(a))), without overflow; with `return_sign` log(abs(sum)) and the sign."""
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False, where: Any = None
+) -> Any:
+    """log(sum(b * exp(a))), without overflow, of the elements where `where`, which JAX has, is True if that is given;
+    with `return_sign` log(abs(sum)) and the sign."""
     a = _floats(a)
+    if where is not None:
+        a = np.where(where, a, -np.inf).astype(a.dtype)
     if b is not None:
         b = np.asarray(b)
         a, b = np.broadcast_arrays(np.where(b == 0, -np.inf, a).astype(a.dtype), b)
-    m = np.max(np.real(a), axis=axis, keepdims=True)
+    m = np.max(np.real(a), axis=axis, keepdims=True, initial=-np.inf if 0 in a.shape else None)
     m = stop_gradient(np.where(np.isfinite(m), m, 0.0).astype(m.dtype))
     e = np.exp(a - m) if b is None else b * np.exp(a - m)
     s = np.sum(e, axis=axis, keepdims=True)

@@ -91,6 +91,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
     a = np.asarray(a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
+        if result.size == 0:  # NumPy asks how many elements fall to each
+            raise ZeroDivisionError("division by zero")
         scale = np.full(result.shape, axis_size(a.shape, axis), dtype=result.dtype)
     else:
         w = np.asarray(weights)

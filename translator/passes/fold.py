@@ -219,6 +219,9 @@ class _Elementwise:
             number = number_of(y)
             if number is not None and number < 0.0:
                 return self.negated_factor(product.op, x, y, product)
+        above = number_of(x) if product.op is ops.DIVIDE and isinstance(x, Const) and x.aval.weak else None
+        if above is not None and above < 0.0:
+            return Call(ops.DIVIDE, (const(-above), y))
         for i, factor in enumerate((x, y)):
             negated = self.opposite(factor)
             if negated is not None and aval_of(negated) == factor.aval and isinstance(product.op, Elementwise):

@@ -177,14 +177,21 @@ class _Finder:
         if user.args[0] is not v or user.args[1] is v or user.targets[0].hint != v.hint:
             return False
         before = s.args[0] if s.op in (ops.ADD, ops.SUBTRACT) else None
-        if not isinstance(before, Var) or before.hint != v.hint:
+        if not isinstance(before, Var) or before.hint != v.hint or self._is_sum_of_numbers(s, user):
             return True
         made = self.makers.get(before)
         return made is not None and len(self.sites[before]) == 1 and self._is_start_of(made, s)
 
+    def _is_sum_of_numbers(self, s: Apply, user: Apply) -> bool:
+        """Whether the same line of the user's adds to a number twice: in place would save nothing."""
+        return not s.targets[0].aval.shape and (s.span.file, s.span.line) == (user.span.file, user.span.line)
+
     def _goes_on(self, v: Var) -> bool:
         """Whether the statement adds to an adjoint that has its own line and is not returned."""
         made = self.folded[v]
+        user = self.sites[v][0].statement
+        if isinstance(user, Apply) and self._is_sum_of_numbers(made, user):
+            return False
         before = made.args[0] if is_adjoint(v) and made.op in (ops.ADD, ops.SUBTRACT) else None
         if not isinstance(before, Var) or before.hint != v.hint or before in self.folded:
             return False

@@ -52,6 +52,7 @@ from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
 from .stores import store
 from .temporaries import is_adjoint, start_of
+from .together import Together, is_joinable
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
@@ -136,6 +137,7 @@ class Writer:
         self.copies: dict[Var, str] = {}
         self.bound: set[str] = set()  # names that have a value on every path to here
         self.plain_starts = plain_starts(function.body)
+        self.together = Together()
         self._name_everything()
 
     def _name_everything(self) -> None:
@@ -337,8 +339,11 @@ class Writer:
         match s:
             case Apply():
                 if s.targets[0] not in self.plan.folding.definitions:
+                    before = len(self.lines)
                     self.apply(s)
                     self.check_width(s.args)
+                    if len(self.lines) == before + 1 and is_joinable(s, self.names[s.targets[0]]):
+                        self.join(s)
             case If():
                 self.branch(s)
             case For():
@@ -374,6 +379,15 @@ class Writer:
             if t in self.plan.ownership.copied_views:
                 value = method(value, "copy")
             self.line_of(s, f"{self.names[t]} = {text_of(value)}", *s.args, comment=True)
+
+    def join(self, s: Apply) -> None:
+        """Let the assignment just written stand in the line before it, where both were one line of the user's."""
+        (t,) = s.targets
+        target, equals, value = self.lines[-1].text.partition(" = ")
+        if id(s) in self.plan.ownership.updates and not t.aval.shape and isinstance(s.op, Elementwise):
+            target, equals, value = self.names[t], " = ", text_of(self.expressions.apply(s))
+        if equals:
+            self.together.join(self.lines, s, target, value, self.reads(*s.args))
 
     def keep(self, s: Apply) -> None:
         """Append to a tape, or change an entry. An array that is stored into later is copied first."""

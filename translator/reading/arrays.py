@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import math
+import string
 from collections.abc import Callable
 
 import numpy as np
 
 from .. import surface
+from ..ir import Var
 from ..surface.arguments import static_dtype
 from ..surface.tables import SCALAR_TYPES
 from .aliases import settle
@@ -135,28 +137,56 @@ def _of_type(scalar_type: type) -> Implementation:
 
 def _einsum(ctx: Context, node: ast.AST, subscripts: Value, *operands: Value, **options: Value) -> Value:
     """np.einsum; of one operand and without sums it is a view, whatever the dtype asked for."""
-    order = _view_order(subscripts, operands)
+    labels, x = _labelled(subscripts, operands)
+    if ctx.boxes and isinstance(x, Var | list | tuple | np.generic | int | float | complex):
+        x = _call(ctx, np.asarray, [x], {}, node)
+    order = None if labels is None or type(x) is not Ref else _view_order(labels, len(x.aval.shape))
     if order is None or options.get("out") is not None:
         return _call(ctx, np.einsum, [subscripts, *operands], options, node)
     letters, wanted = order
-    x: Value = operands[0]
     while len(set(letters)) < len(letters):
         twice = next(c for c in letters if letters.count(c) > 1)
         i = letters.index(twice)
         j = letters.index(twice, i + 1)
         x = _call(ctx, np.diagonal, [x, 0, i, j], {}, node)
         letters = "".join(c for k, c in enumerate(letters) if k not in (i, j)) + twice
-    return _call(ctx, np.transpose, [x, tuple(letters.index(c) for c in wanted)], {}, node)
+    return ctx.number(_call(ctx, np.transpose, [x, tuple(letters.index(c) for c in wanted)], {}, node))
 
 
-def _view_order(subscripts: Value, operands: tuple[Value, ...]) -> tuple[str, str] | None:
-    """The letters of the operand and of the result where np.einsum gives a view."""
-    if type(subscripts) is not str or len(operands) != 1 or type(operands[0]) is not Ref:
+def _labelled(subscripts: Value, operands: tuple[Value, ...]) -> tuple[str | None, Value]:
+    """The labels of np.einsum and its operand, of which they are written before or behind; no labels of several."""
+    if type(subscripts) is str:
+        return (subscripts.replace(" ", ""), operands[0]) if len(operands) == 1 else (None, None)
+    lines = [_label_line(line) for line in operands]
+    if len(lines) not in (1, 2) or None in lines:
+        return None, None
+    return "->".join(lines), subscripts
+
+
+def _label_line(numbers: Value) -> str | None:
+    if not isinstance(numbers, list | tuple):
         return None
-    given, arrow, wanted = subscripts.replace(" ", "").partition("->")
-    if not arrow or "." in given or "," in given or len(given) != len(operands[0].aval.shape):
+    if any(k is not Ellipsis and (type(k) is not int or k not in range(len(_LABELS))) for k in numbers):
         return None
-    return (given, wanted) if set(given) == set(wanted) and len(set(wanted)) == len(wanted) else None
+    return "".join("..." if k is Ellipsis else _LABELS[k] for k in numbers)
+
+
+_LABELS = string.ascii_uppercase + string.ascii_lowercase
+"""The letters of np.einsum's numbers, in their order."""
+
+
+def _view_order(labels: str, ndim: int) -> tuple[str, str] | None:
+    """A letter for each axis of the operand and of the result where np.einsum gives a view."""
+    given, arrow, wanted = labels.partition("->")
+    named = given.replace("...", "")
+    rest = "".join([c for c in _LABELS if c not in labels][: max(ndim - len(named), 0)])
+    letters = given.replace("...", rest)
+    if "," in given or len(letters) != ndim:
+        return None
+    if not arrow:
+        wanted = "..." + "".join(sorted(c for c in named if named.count(c) == 1))
+    wanted = wanted.replace("...", rest)
+    return (letters, wanted) if set(letters) == set(wanted) and len(set(wanted)) == len(wanted) else None
 
 
 def contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
@@ -190,7 +220,7 @@ def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: 
     if type(x) is Ref:
         ahead = tuple(x.aval.dtype.itemsize * math.prod(x.aval.shape[i + 1 :]) for i in range(len(x.aval.shape)))
         if strides_of(ctx, x, node) != ahead:
-            ctx.refuse(
+            ctx.cut(
                 node,
                 "np.as_strided of a view is not in the language",
                 why="its elements do not lie one after the other",

@@ -92,9 +92,12 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
     if streams.is_passed_on(function, args):
         return args[0]
     if function is print:  # what its arguments do besides is done
-        ctx.warnings.setdefault(("a derivative or a batch leaves `print` out", UserWarning), ctx.span)
-        return None
+        return _leave_out(ctx, "print")
     return call_value(ctx, function, args, kwargs, node)
+
+
+def _leave_out(ctx: Context, what: str) -> None:
+    ctx.warnings.setdefault((f"a derivative or a batch leaves `{what}` out", UserWarning), ctx.span)
 
 
 def _takes_generators(f: Value) -> bool:
@@ -120,6 +123,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         f = f.__dict__["__untraced_numpy__"]
     if hasattr(f, "__untraced_read__") or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
+    if ctx.transforms and hasattr(f, "__untraced_shows__"):
+        return _leave_out(ctx, f.__untraced_shows__)
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value

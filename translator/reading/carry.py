@@ -556,7 +556,7 @@ def bind_results(
             elif place.kind == "cell":
                 built.append(Ref(ctx.cell(target)))
             elif runs and type(end) is Ref and _is_outer(end, entered, memory):
-                built.append(Ref(ctx.twin(end.cell, target)))
+                built.append(Ref(end.cell, end.path) if end.path else Ref(ctx.twin(end.cell, target)))
             elif runs and type(end) is Ref and (end.cell, end.path) in shared:
                 built.append(shared[end.cell, end.path])
             else:
@@ -576,8 +576,9 @@ def bind_results(
 
 
 def _is_outer(end: Ref, entered: Entered, memory: LoopMemory) -> bool:
-    """Whether a name is bound, at the end of every iteration, to one array from outside the loop."""
-    return not end.path and end.cell.birth <= entered.births and end.cell not in memory.by_entry
+    """Whether a name is bound, at the end of every iteration, to one array from outside the loop, or one view of it."""
+    is_one = not any(isinstance(a, Var) for s in end.path for a in getattr(s, "dynamic", ()))
+    return is_one and end.cell.birth <= entered.births and end.cell not in memory.by_entry
 
 
 def mismatch_error(ctx: Context, outcome: Outcome, node: ast.AST) -> Exception:

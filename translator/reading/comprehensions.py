@@ -1,25 +1,40 @@
-"""Comprehensions: unrolled, since what they make is a container whose length is known."""
+"""Comprehensions: unrolled, since what they make is a container whose length is known.
+
+    y = np.array([smooth(x[i]) for i in range(100)])        made = []
+                                                            for i in range(100):
+                                                                made.append(smooth(x[i]))
+                                                            y = np.array(made)
+
+Where the elements are much code in all, the list is made by the loop on the right, if it can be the rows of an array
+(`listed`).
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 from collections.abc import Set
+from functools import partial
 from typing import TypeGuard
 
 from ..builder import Builder
+from ..errors import UntracedError
 from ..records import dataclass
 from .assignment import assign
 from .conditions import truth
 from .context import Context
 from .demand import static
+from .draws import forget
 from .generators import Pieces, of_expression
 from .growing import Pile, read_as_grown
 from .inlining import inline_closure
-from .iteration import end_of, known_items
+from .iteration import end_of, known_items, steps_of
+from .listed import marker
 from .liveness import Liveness, named_in
-from .values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
-from .written import Written
+from .values import Closure, Detour, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
+from .written import Written, size_of
+
+_LONG = 500  # operations: XLA takes half a second or more for them
 
 
 @dataclass(slots=True)
@@ -36,14 +51,69 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 def comprehension(ctx: Context, node: _Comprehension) -> Value:
     """Unrolled: what it runs over is known. Its names are its own."""
-    outer = ctx.frame
     if _may_be_a_loop(node, ctx):
         over = ctx.eval(node.generators[0].iter)
         if _is_of_pile(over):
             read_as_grown(ctx, {node}, ())
         if node in ctx.loops.unroll:
-            loop = _as_loop(node)
-            return inline_closure(ctx, Closure(loop, outer, {}), [over], {}, node)
+            return _in_loop(ctx, node, over)
+    if not _may_be_rows(node, ctx):
+        return _unrolled(ctx, node)
+    over = ctx.eval(node.generators[0].iter)
+    mark, counts = len(ctx.captures.params), (ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats)
+    for way in (partial(_unrolled, stops=True), _as_rows):
+        try:
+            with ctx.attempt():
+                return way(ctx, node, over)
+        except _Unfit as found:
+            if found.node is not node:
+                raise
+        forget(ctx, mark)
+        ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats = counts
+    return _unrolled(ctx, node, over)
+
+
+class _Unfit(Detour):
+    """The comprehension is better read in another way."""
+
+    def __init__(self, node: ast.AST) -> None:
+        self.node = node
+
+
+def _may_be_rows(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp]:
+    """Whether a loop may make the list, which none has failed to do."""
+    if not ctx.keeps_changes or ctx.frame.fixed or not isinstance(node, ast.ListComp):
+        return False
+    if len(node.generators) > 1 or node.generators[0].ifs or not _binds_nothing_outside(node, ctx):
+        return False
+    return marker(_loop_of(node)) not in ctx.loops.unroll
+
+
+def _as_rows(ctx: Context, node: ast.ListComp, over: Value) -> Value:
+    """The list as what a loop makes that is rows of an array while it runs. Raises _Unfit."""
+    loop = _loop_of(node)
+    ctx.lists.only_rows.add(loop)
+    try:
+        return _in_loop(ctx, node, over)
+    except (Detour, UntracedError) as found:
+        raise _Unfit(node) from found
+    finally:
+        ctx.lists.only_rows.discard(loop)
+
+
+def _loop_of(node: ast.ListComp) -> ast.For:
+    loop = _as_loop(node).body[1]
+    assert isinstance(loop, ast.For)
+    return loop
+
+
+def _in_loop(ctx: Context, node: ast.ListComp | ast.GeneratorExp, over: Value) -> Value:
+    return inline_closure(ctx, Closure(_as_loop(node), ctx.frame, {}), [over], {}, node)
+
+
+def _unrolled(ctx: Context, node: _Comprehension, over: Value = None, stops: bool = False) -> Value:
+    """What the comprehension makes, element by element; `over`: what it runs over, where that has been read."""
+    outer = ctx.frame
     frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
     ctx.frame = frame
     items: list[Value] = []
@@ -53,7 +123,7 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
         around = Comprehended(Written(ctx, node), ctx.b, len(ctx.b.statements))
     before, ctx.comprehended = ctx.comprehended, None
     try:
-        _comprehend(ctx, node, 0, items, around)
+        _comprehend(ctx, node, 0, items, around, over, stops)
     finally:
         ctx.comprehended = before
         named = named_in(node)
@@ -66,7 +136,16 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
 
 
-def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Value], around: Comprehended) -> None:
+def _comprehend(
+    ctx: Context,
+    node: _Comprehension,
+    depth: int,
+    items: list[Value],
+    around: Comprehended,
+    over: Value = None,
+    stops: bool = False,
+) -> None:
+    """Read the elements of one generator. Raises _Unfit behind the first one if `stops` and they are too much code."""
     if depth == len(node.generators):
         if isinstance(node, ast.DictComp):
             items.append((static(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
@@ -74,11 +153,15 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
             items.append(ctx.eval(node.elt))
         return
     generator = node.generators[depth]
-    iterable = ctx.eval(generator.iter)
+    iterable = ctx.eval(generator.iter) if over is None else over
     check = end_of(ctx, iterable, generator.iter)
     found = known_items(ctx, iterable, generator.iter)
     counts = _is_of_rows(iterable) or not any(type(v) is Ref for v in leaves_in(found))
-    for item in found:
+    has_steps = stops and steps_of(ctx, iterable, generator.iter) is not None
+    since = len(ctx.b.statements)
+    for k, item in enumerate(found):
+        if stops and k == 1 and size_of(ctx.b.statements[since:]) * len(found) > _LONG and has_steps:
+            raise _Unfit(node)
         if counts:
             ctx.comprehended = around
             around.written.check(around.since, len(items))
@@ -103,8 +186,18 @@ def _may_be_a_loop(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp
     its own: what `:=` binds around the comprehension must not be read there."""
     if not ctx.transforms or not ctx.boxes or not isinstance(node, ast.ListComp | ast.GeneratorExp):
         return False
-    bound = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+    return _binds_nothing_outside(node, ctx)
+
+
+def _binds_nothing_outside(node: _Comprehension, ctx: Context) -> bool:
+    """Whether no name that it binds by `:=` is seen elsewhere."""
+    bound = _bound_by(node)
     return not bound or _times_named(ctx.frame.source.node, bound) == _times_named(node, bound)
+
+
+@functools.lru_cache(maxsize=1024)
+def _bound_by(node: _Comprehension) -> frozenset[str]:
+    return frozenset(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
 
 
 def _times_named(node: ast.AST, names: Set[str]) -> int:

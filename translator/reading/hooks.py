@@ -5,6 +5,7 @@ __untraced_static__       grad(loss), vmap(f): makes a function of functions; wh
 __untraced_converts__     closure_convert(f, x): makes arguments of what an inner function finds outside itself
 __untraced_shapes__       eval_shape(f, x): the call is read, what it says of shapes is kept, and the rest undone
 __untraced_draws__        streams.normal(words): a draw from a generator that is an array of words
+__untraced_shows__        debug.print(fmt, x): has no result, and is left out (`calls`) of what is derived or batched
 __untraced_structural__   tree.map(g, x, y): takes trees apart; leaves stay abstract, and `g` is read for each of them
 """
 

@@ -14,7 +14,7 @@ from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs, read_by
 from ..records import dataclass
 from .context import Context
 from .demand import LENGTH, demand, difference, from_arguments, interval, static
-from .layout import note_gathered
+from .layout import note_gathered, note_result
 from .runs import width_of
 from .shifting import window_of
 from .sliding import slid
@@ -87,6 +87,10 @@ def indexed(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
             note_gathered(found, base, parsed.dims)
         return found
     view = extend_index(ctx, base, parsed)
+    if ctx.boxes and any(map(_gathers, key if type(key) is tuple else (key,))):
+        copied = Ref(ctx.cell(ctx.read(view)))  # an array without axes counts as an index array
+        note_result("copy", copied, [view], {"order": "K"})
+        view = copied
     has_ellipsis = key is Ellipsis or (type(key) is tuple and any(e is Ellipsis for e in key))
     return view if view.aval.shape or (has_ellipsis and ctx.boxes) else ctx.number(view)
 

@@ -24,6 +24,7 @@ from ..ir import Apply, Atom, Aval, Block, Var, walk
 from ..ops.core import At, IndexAttrs
 from ..passes.kinds import are_of_one_kind
 from ..surface.python import as_python
+from .aliases import memory_of
 from .array_stores import store_array
 from .carry import Outcome
 from .context import Context
@@ -50,7 +51,7 @@ def lists_filled(ctx: Context, node: ast.For, steps: Steps) -> list[str]:
     few = FEW_DERIVED if ctx.transforms else FEW
     if steps.length is None or not few < steps.length <= MANY or node.orelse or steps.last is not None:
         return []
-    if _marker(node) in ctx.loops.unroll:
+    if marker(node) in ctx.loops.unroll:
         return []
     exits, known = ctx.frame.live.exits, isinstance(steps.start, int) and isinstance(steps.step, int)
     if not known or any(s in exits or isinstance(s, ast.Break | ast.Continue | ast.Return) for s in node.body):
@@ -96,7 +97,7 @@ class Lists:
         assert steps.length is not None
         self.ctx, self.node, self.length = ctx, node, steps.length
         self.lists: dict[str, list[Value]] = {name: ctx.frame.env[name] for name in names}
-        self.made = {name: Filling(v) for name, v in self.lists.items()}
+        self.made = {name: Filling(v, ctx.births) for name, v in self.lists.items()}
         self.env = dict(ctx.frame.env)
         self.steps = self._counting(steps)
         ctx.frame.env.update(self.made)
@@ -205,12 +206,13 @@ def check_crowd(ctx: Context, body: Block) -> None:
     for s in walk(body) if counts else ():
         if isinstance(s, Apply) and isinstance(s.attrs, IndexAttrs) and s.args and s.args[0] in counts:
             counts[s.args[0]] += isinstance(s.attrs.dims[0], At)
-    crowded = frozenset(_marker(node) for rows, node in ctx.lists.rows.items() if counts[rows] > CROWD)
+    crowded = frozenset(marker(node) for rows, node in ctx.lists.rows.items() if counts[rows] > CROWD)
     if crowded:
         raise Restart(loops=crowded)
 
 
-def _marker(node: ast.For) -> ast.stmt:
+def marker(node: ast.For) -> ast.stmt:
+    """What stands for the loop among those that are unrolled, if its lists are to be no rows."""
     return node.body[-1]
 
 
@@ -222,8 +224,11 @@ def append(ctx: Context, f: Filling, value: Value, node: ast.AST) -> None:
     if f.aval is not None and f.aval != aval:
         raise Unfit(peels=True)
     if type(value) is Ref:
+        memory = memory_of(value.cell)
+        if any(c.birth <= f.births for c in memory - {value.cell}):  # the data chose an array from before the loop
+            raise Unfit
         f.cells[value.cell] = value.cell.atom
-        f.names |= {k for k, v in ctx.frame.env.items() if type(v) is Ref and v.cell is value.cell and v is not f.rows}
+        f.names |= {k for k, v in ctx.frame.env.items() if type(v) is Ref and v.cell in memory and v is not f.rows}
     else:
         f.numbers.append(ctx.atom(value))
     f.aval, f.last = aval, value

@@ -88,7 +88,7 @@ def _else_unrolled(
             with ctx.attempt():
                 return way()
         except Restart as need:
-            if not need.ends_at(node, ctx.loops.unroll):
+            if not need.ends_at(node, ctx.loops.unroll) or node in ctx.lists.only_rows:
                 raise
             found = need
         forget(ctx, draws)
@@ -141,6 +141,8 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
     names = lists_filled(ctx, node, steps)
     if names:
         return _for_lists(ctx, node, names, steps, kont)
+    if node in ctx.lists.only_rows:
+        raise Unfit
     return _for_counter(ctx, node, steps, kont)
 
 
@@ -164,10 +166,14 @@ def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont
             lists.close()
             return None
     except Unfit as unfit:
+        if node in ctx.lists.only_rows:
+            raise
         forget(ctx, mark)
         if unfit.peels and (node, ctx.frame) not in ctx.loops.peeling:
             return _peel(ctx, node, steps, None, kont)
     except (AliasError, CutError):
+        if node in ctx.lists.only_rows:
+            raise
         forget(ctx, mark)
     return _for_counter(ctx, node, steps, kont)
 

@@ -113,12 +113,14 @@ class Loops:
 class Lists:
     """Lists that loops fill.
 
+    only_rows  loops that stand for comprehensions: their lists are rows, or the loops are not read.
     rows      of arrays that are elements of lists (`listed`).
     whole     lists that hold the rows of one array, by id: the list, what it held, the array's cell and its value.
     empty     lists that may turn out to grow (`growing`), by id.
     entries   what is on lists that grow, by where they are made.
     """
 
+    only_rows: set[ast.For] = field(default_factory=set)
     rows: dict[Var, ast.For] = field(default_factory=dict)
     whole: dict[int, tuple[list[Value], tuple[Any, ...], Cell, Atom]] = field(default_factory=dict)
     empty: dict[int, tuple[list[Value], ast.List]] = field(default_factory=dict)

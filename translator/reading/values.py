@@ -403,10 +403,14 @@ class Frame:
 
 
 class Filling:
-    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are."""
+    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are.
 
-    def __init__(self, before: list[Value]) -> None:
+    Cells born up to `births` are older than the loop.
+    """
+
+    def __init__(self, before: list[Value], births: int) -> None:
         self.before = list(before)
+        self.births = births
         self.rows: Ref | None = None
         self.aval: Aval | None = None  # of the elements
         self.turn: Value = None

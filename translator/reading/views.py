@@ -157,7 +157,7 @@ def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
         return ()
     array = modelled(x)
     if array is None:
-        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
+        ctx.cut(node, "the strides of this array are not known here", instead="take a .copy() before")
     if x.cell.atom.aval.shape:
         ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
         ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))

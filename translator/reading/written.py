@@ -35,7 +35,7 @@ class Written:
         """Check the start of iteration `trip`, whose earlier ones stand in the open block from `since` on."""
         if not self.applies or (trip % _OFTEN and not nested):
             return
-        written = self.past + _length(self.ctx.b.statements[since:])
+        written = self.past + size_of(self.ctx.b.statements[since:])
         if written > (WRITTEN_LIMIT if self.node in self.ctx.loops.unroll else ELEMENTS_LIMIT):
             self.ctx.cut(
                 self.node,
@@ -66,11 +66,11 @@ class Written:
                 instead="give names one array and lists one length on all paths, e.g. with np.where or .copy()",
             )
         if self.applies:
-            self.past += _length(statements)
+            self.past += size_of(statements)
 
 
-def _length(statements: Sequence[Statement]) -> int:
-    """The number of operations."""
+def size_of(statements: Sequence[Statement]) -> int:
+    """The number of operations, kernels counted as many."""
     everything = [i for s in statements for i in (s, *(i for b in blocks_of(s) for i in walk(b)))]
     return len(everything) + _KERNEL * _kernels(everything)
 

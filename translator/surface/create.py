@@ -294,7 +294,7 @@ def indices(b: Builder, dimensions: Any, dtype: Any = int, sparse: Any = False) 
     shape = static_shape(dimensions)
     if not shape:
         return () if static_bool(sparse, "sparse") else make.zeros(b, (0,), static_dtype(dtype))
-    lines = [make.iota(b, n, static_dtype(dtype)) for n in shape]
+    lines = [arange(b, n, dtype=dtype) for n in shape]
     grids = meshgrid(b, *lines, indexing="ij", sparse=sparse)
     if static_bool(sparse, "sparse"):
         return grids

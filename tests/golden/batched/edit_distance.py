@@ -3,8 +3,7 @@ def edit_distance_batched(a, b):
     d = np.broadcast_to(d, (5, 6))
     d = d.copy()
     for i in range(6):
-        diagonal = d[:, 0].copy()
-        left = i + 1
+        diagonal, left = d[:, 0].copy(), i + 1
         d[:, 0] = left
         left = np.full(5, np.int64(left))
         t = a[:, i]

@@ -7,8 +7,7 @@ def escape_time_batched(a, b):
         y = np.float64(0.0)
         n_1 = 0
         while x * x + y * y <= 4.0 and n_1 < 50:
-            x_1 = x * x - y * y + a_1
-            y = 2.0 * x * y + b_1
+            x_1, y = x * x - y * y + a_1, 2.0 * x * y + b_1
             n_1 += 1
             x = x_1
         n[lane] = n_1

@@ -4,8 +4,7 @@ def kalman_filter_batched(x, f, h, measurements):
     t1 = np.eye(2)
     p_1 = p
     for i in range(6):
-        x = x @ f.T
-        p_1 = f @ p_1 @ f.T + t
+        x, p_1 = x @ f.T, f @ p_1 @ f.T + t
         t2 = h @ p_1
         t3 = np.linalg.solve(t2 @ h.T + t1, t2)
         z = measurements[i]

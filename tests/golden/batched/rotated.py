@@ -1,5 +1,4 @@
 def rotated_batched(p, angle):
-    c = np.cos(angle)
-    s = np.sin(angle)
+    c, s = np.cos(angle), np.sin(angle)
     t = np.stack([c, -s], axis=1)
     return np.einsum("ijk,ik->ij", np.stack([t, np.stack([s, c], axis=1)], axis=1), p)

@@ -1,0 +1,80 @@
+"""Assignments that stand in one line: those that the user wrote so, and those of the tapes of a loop.
+
+    x, y = y, x + y                 x_tape[i], y_tape[i] = x, y                x, y = x_tape[i], y_tape[i]
+
+They are joined where none reads what another on the line gives a new value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from ..errors import Span
+from ..ir import Apply, Var
+from ..ops.core import Index, Put
+from ..records import dataclass
+from .sourcetext import Line
+from .temporaries import is_adjoint, is_temporary
+
+WIDE = 80  # columns: a longer line stays apart
+_TAPE = "_tape"
+
+
+@dataclass(slots=True)
+class _Open:
+    """The line that was written last, if another assignment may join it. `kind`: what it does with tapes; `changed`:
+    the names that it binds or stores into.
+    """
+
+    at: int
+    span: Span
+    kind: str
+    targets: list[str]
+    values: list[str]
+    changed: set[str]
+
+
+class Together:
+    """Joins lines as they are written."""
+
+    def __init__(self) -> None:
+        self.open: _Open | None = None
+
+    def join(self, lines: list[Line], s: Apply, target: str, value: str, reads: Set[str]) -> None:
+        """The last line is `target = value`, which reads these names: let it stand in the one before it, if it may."""
+        line, last = lines[-1], len(lines) - 1
+        name = target.partition("[")[0]
+        kind = _kind(s, name, value)
+        before = self.open
+        self.open = _Open(last, s.span, kind, [target], [value], {name})
+        if before is None or before.at != last - 1 or before.kind != kind or line.comment:
+            return
+        if name in before.changed or reads & before.changed or not (kind or _beside(before.span, s.span)):
+            return
+        targets, values = [*before.targets, target], [*before.values, value]
+        text = f"{', '.join(targets)} = {', '.join(values)}"
+        if len(text) + 4 * line.indent <= WIDE:
+            first = lines[before.at]
+            lines[before.at :] = [Line(line.indent, text, first.comment, (*first.origins, *line.origins))]
+            self.open = _Open(before.at, s.span, kind, targets, values, before.changed | {name})
+
+
+def is_joinable(s: Apply, name: str) -> bool:
+    """Whether it gives a name of the user's a value, or makes a tape or an entry of one; `name`: what it is called."""
+    (t,) = s.targets
+    if isinstance(s.op, Put):
+        return name.endswith(_TAPE) and isinstance(s.args[1], Var)
+    return name.endswith(_TAPE) or not (is_temporary(t) or is_adjoint(t))
+
+
+def _kind(s: Apply, name: str, value: str) -> str:
+    """What it does with a tape; empty where it has to do with none."""
+    if name.endswith(_TAPE):
+        return "store" if isinstance(s.op, Put) else "new"
+    return "read" if isinstance(s.op, Index) and value.partition("[")[0].endswith(_TAPE) else ""
+
+
+def _beside(x: Span, y: Span) -> bool:
+    """Whether the user wrote one behind the other on one line."""
+    same = (x.file, x.line, x.end_line) == (y.file, y.end_line, y.line) and x.line > 0
+    return same and (x.end_column < y.column or y.end_column < x.column)
