@@ -18,7 +18,16 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...kernels.interrupts import alarm_is_set, hearing_alarms, was_interrupted
-from ...translator.errors import AliasError, CutError, TargetError, UntracedError, has_written, place_told, tell_place
+from ...translator.errors import (
+    AliasError,
+    CutError,
+    LoopsError,
+    TargetError,
+    UntracedError,
+    has_written,
+    place_told,
+    tell_place,
+)
 from ...translator.reading.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
 from .. import above
@@ -132,9 +141,22 @@ class Accelerated:
                         if GONE not in str(error):
                             raise  # the general path says which Array has been deleted
             return self._general(args, kwargs)
+        except LoopsError as error:
+            return self._without_compiler(error, args, kwargs)
         except Exception as error:
             trim_traceback(error)
             raise
+
+    def _without_compiler(self, error: LoopsError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call for which loops could not be compiled, by programs that have none. Nothing has run: what a call needs
+        is compiled before, some of it when a call first needs it.
+        """
+        from ...tpu.compiler import give_up
+
+        give_up(error)
+        with self._lock:
+            self.forget_programs()
+        return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call: by the entry that serves it, if there is one."""

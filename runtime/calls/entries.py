@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...translator.checked import fails_half_way
-from ...translator.errors import AliasError, Diagnostic, LoopsError
+from ...translator.errors import AliasError, Diagnostic
 from ...translator.ir import Aval, Function, Param, may_raise
 from ...translator.pipeline import LAST, Translation, translate
 from ...translator.purpose import purposed
@@ -226,19 +226,7 @@ def _mutated_leaves(function: Function, signature: Signature, statics: frozenset
 
 
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
-    """Translate for the signature, and compile for the target: without a C++ compiler that fails. Raises
-    UntracedError.
-    """
-    try:
-        return _made_entry(accelerated, binding, leaves)
-    except LoopsError as error:
-        from ...tpu.compiler import give_up
-
-        give_up(error)
-        return _made_entry(accelerated, binding, leaves)
-
-
-def _made_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
+    """Translate for the signature, and compile for the target. Raises UntracedError."""
     draws = accelerated.target == "cpu" and not accelerated.options.static  # generators are counted among arguments
     hands_back = accelerated.finish is None
     with span(f"translate {accelerated.__name__}"), purposed(draws=draws, hands_back=hands_back):

@@ -324,7 +324,8 @@ def _in_class(cls: type, name: str) -> Any:
     """What stands under the name in a class, its bases or its own class: `inspect.getattr_static`, in a tenth of the
     time.
     """
-    return next((vars(c)[name] for c in (*cls.__mro__, *type(cls).__mro__) if name in vars(c)), None)
+    around: type = type(cls)
+    return next((vars(c)[name] for c in (*cls.__mro__, *around.__mro__) if name in vars(c)), None)
 
 
 def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:

@@ -166,10 +166,12 @@ def _assign(name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
 
 def _placed(node: Node, place: ast.AST) -> Node:
     """The new node, and those in it that have no place yet, with the place of another."""
-    for n in (node, *children(node)):
-        for inner in (n, *children(n)):
-            if not hasattr(inner, "lineno"):
-                ast.copy_location(inner, place)
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        n = waiting.pop()
+        if not hasattr(n, "lineno"):
+            ast.copy_location(n, place)
+            waiting += children(n)
     return node
 
 
@@ -178,12 +180,12 @@ def _fresh(wanted: str, function: ast.AST, taken: set[str]) -> str:
     if not taken:
         for n in nodes_of(function):
             taken.update(x for x in (getattr(n, a, None) for a in _NAMES) if isinstance(x, str))
-    name, n = wanted, 0
-    while name in taken:
-        n += 1
-        name = f"{wanted}_{n}"
-    taken.add(name)
-    return name
+    chosen, count = wanted, 0
+    while chosen in taken:
+        count += 1
+        chosen = f"{wanted}_{count}"
+    taken.add(chosen)
+    return chosen
 
 
 _NAMES = ("id", "arg", "name", "asname", "rest")
