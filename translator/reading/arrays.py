@@ -157,8 +157,8 @@ def _labelled(subscripts: Value, operands: tuple[Value, ...]) -> tuple[str | Non
     """The labels of np.einsum and its operand, of which they are written before or behind; no labels of several."""
     if type(subscripts) is str:
         return (subscripts.replace(" ", ""), operands[0]) if len(operands) == 1 else (None, None)
-    lines = [_label_line(line) for line in operands]
-    if len(lines) not in (1, 2) or None in lines:
+    lines = [line for line in map(_label_line, operands) if line is not None]
+    if len(operands) not in (1, 2) or len(lines) < len(operands):
         return None, None
     return "->".join(lines), subscripts
 
