@@ -137,8 +137,8 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
 
 
 def arguments_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by the names of its parameters, with the default values that it uses. Raises TypeError for
-    a call that does not fit.
+    """The arguments of a call by the names of its parameters, with the default values that it uses. Raises TypeError
+    for a call that does not fit.
     """
     if _is_itself(fun) and not kwargs:  # inspect takes 15 us
         code, defaults = fun.__code__, fun.__defaults__ or ()
