@@ -148,7 +148,7 @@ class Adjoints:
         return [s for group in reversed(forward) for s in group]
 
     @property
-    def made(self) -> Makers:
+    def made(self) -> dict[Var, Apply]:
         return self.origins.made
 
     @property
@@ -429,9 +429,9 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints, holes: tuple[Ho
             _item(s, ct, mask, adj)
         case Tape():
             if 1 in active:
-                place = kept_at(s, adj.place)
-                counts = None if mask is None else entry_mask(b, mask, place, s.args[1])
-                adj.add(s.args[1], kept_vjp(b, s, ct, place), mask=counts)
+                entry = kept_at(s, adj.place)
+                counts = None if mask is None else entry_mask(b, mask, entry, s.args[1])
+                adj.add(s.args[1], kept_vjp(b, s, ct, entry), mask=counts)
             adj.add(x, ct, mask=mask)
         case ArgReduce() | Ruled() | Draw():
             raise AssertionError("an integer has no cotangent, and a rule has several")
