@@ -502,7 +502,7 @@ def _if(s: If, adj: Adjoints) -> If:
     forwards = [_branch(block, cts, part) for block, part in zip(blocks, inner, strict=True)]
     touched = [v for v in outside if any(part.table.get(v) is not adj.table.get(v) for part in inner)]
     targets = tuple(Var(adjoint_hint(v), strong(v.aval)) for v in touched)
-    masks = _masks(s, adj, touched, inner)
+    masks = _masks(s, adj, touched, inner, forwards)
     plans, backs = [], []
     for forward, part in zip(forwards, inner, strict=True):
         results = (
@@ -526,9 +526,12 @@ def _if(s: If, adj: Adjoints) -> If:
     return statement
 
 
-def _masks(s: If, adj: Adjoints, touched: Sequence[Var], parts: Sequence[Adjoints]) -> dict[Var, Sides]:
+def _masks(
+    s: If, adj: Adjoints, touched: Sequence[Var], parts: Sequence[Adjoints], forwards: Sequence[Sequence[Statement]]
+) -> dict[Var, Sides]:
     """Update the masks behind a branch; those that are still to become results of it."""
-    within = {t for part in parts for made in part.b.statements for t in made.targets}
+    made = (*forwards, *(part.b.statements for part in parts))
+    within = {t for statements in made for statement in statements for t in statement.targets}
     found: dict[Var, Sides] = {}
     for v in touched:
         sides = sides_of(v, adj, parts)
