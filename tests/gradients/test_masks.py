@@ -22,11 +22,13 @@ def in_a_loop(x, root):
 def on_a_test_in_a_branch(x, root):
     r = root(x[0])
     total = x[1]
-    if x[2] > 0.5:
+    if x[2] < 0.5:
+        total = total + r
+    else:
         q = x[1] * x[2]
         if np.sin(q) > 0.9:
             total = total + r * q
-    return total
+    return total * total
 
 
 def in_nested_branches(x, root):
