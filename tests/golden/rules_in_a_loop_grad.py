@@ -1,6 +1,5 @@
 def rules_in_a_loop_grad(x):
-    y_tape = np.empty((4, 6))
-    t_tape = np.empty((4, 6))
+    y_tape, t_tape = np.empty((4, 6)), np.empty((4, 6))
     y = x
     for i in range(4):
         y_tape[i] = y

@@ -19,6 +19,18 @@ def in_a_loop(x, root):
     return total
 
 
+def on_a_test_in_a_branch(x, root):
+    r = root(x[0])
+    total = x[1]
+    if x[2] < 0.5:
+        total = total + r
+    else:
+        q = x[1] * x[2]
+        if np.sin(q) > 0.9:
+            total = total + r * q
+    return total * total
+
+
 def in_nested_branches(x, root):
     total, r = 0.0, root(x[0])
     for i in range(3):
@@ -99,7 +111,8 @@ def left_early(x, root):
 
 
 PROGRAMS = (
-    in_a_loop, in_nested_branches, of_an_array, chosen_in_a_loop, in_a_while, carried, between_pairs, left_early
+    in_a_loop, on_a_test_in_a_branch, in_nested_branches, of_an_array, chosen_in_a_loop, in_a_while, carried,
+    between_pairs, left_early,
 )  # fmt: skip
 
 

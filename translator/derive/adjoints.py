@@ -148,7 +148,7 @@ class Adjoints:
         return [s for group in reversed(forward) for s in group]
 
     @property
-    def made(self) -> Makers:
+    def made(self) -> dict[Var, Apply]:
         return self.origins.made
 
     @property
@@ -429,9 +429,9 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints, holes: tuple[Ho
             _item(s, ct, mask, adj)
         case Tape():
             if 1 in active:
-                place = kept_at(s, adj.place)
-                counts = None if mask is None else entry_mask(b, mask, place, s.args[1])
-                adj.add(s.args[1], kept_vjp(b, s, ct, place), mask=counts)
+                entry = kept_at(s, adj.place)
+                counts = None if mask is None else entry_mask(b, mask, entry, s.args[1])
+                adj.add(s.args[1], kept_vjp(b, s, ct, entry), mask=counts)
             adj.add(x, ct, mask=mask)
         case ArgReduce() | Ruled() | Draw():
             raise AssertionError("an integer has no cotangent, and a rule has several")
@@ -502,7 +502,7 @@ def _if(s: If, adj: Adjoints) -> If:
     forwards = [_branch(block, cts, part) for block, part in zip(blocks, inner, strict=True)]
     touched = [v for v in outside if any(part.table.get(v) is not adj.table.get(v) for part in inner)]
     targets = tuple(Var(adjoint_hint(v), strong(v.aval)) for v in touched)
-    masks = _masks(s, adj, touched, inner)
+    masks = _masks(s, adj, touched, inner, forwards)
     plans, backs = [], []
     for forward, part in zip(forwards, inner, strict=True):
         results = (
@@ -526,9 +526,12 @@ def _if(s: If, adj: Adjoints) -> If:
     return statement
 
 
-def _masks(s: If, adj: Adjoints, touched: Sequence[Var], parts: Sequence[Adjoints]) -> dict[Var, Sides]:
+def _masks(
+    s: If, adj: Adjoints, touched: Sequence[Var], parts: Sequence[Adjoints], forwards: Sequence[Sequence[Statement]]
+) -> dict[Var, Sides]:
     """Update the masks behind a branch; those that are still to become results of it."""
-    within = {t for part in parts for made in part.b.statements for t in made.targets}
+    made = (*forwards, *(part.b.statements for part in parts))
+    within = {t for statements in made for statement in statements for t in statement.targets}
     found: dict[Var, Sides] = {}
     for v in touched:
         sides = sides_of(v, adj, parts)
