@@ -309,8 +309,8 @@ class LoopWriter(Sweeps):
     def _in_three(self, i: str, start: str, stop: str, cut: str) -> str:
         """The head of a loop in three pieces, around one turn (see `loop_cuts`)."""
         ends, piece = self.names.fresh("ends"), self.names.fresh("piece")
-        first, last = (f"{k} < {start} ? {start} : {k} < {stop} ? {k} : {stop}" for k in (cut, f"{cut} + 1"))
-        self.line(f"const long long {ends}[] = {{{start}, {first}, {last}, {stop}}};")
+        first = self.declare("cut", f"{cut} < {start} ? {start} : {cut} < {stop} ? {cut} : {stop}", INT).text
+        self.line(f"const long long {ends}[] = {{{start}, {first}, {first} + ({first} < {stop}), {stop}}};")
         pieces = f"for (int {piece} = 0; {piece} < 3; {piece}++)"
         return f"{pieces} for (long long {i} = {ends}[{piece}]; {i} < {ends}[{piece} + 1]; {i}++)"
 

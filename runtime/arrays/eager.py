@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from ...translator.errors import Span, UnsupportedError, UntracedError, tell_place
-from ...translator.library.gathering import GatherScatterMode
 from ...translator.tracebacks import trim_traceback
 from .. import above
 from ..calls.callables import spelled
@@ -77,9 +76,16 @@ def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any
     given = (x, index) if update == "get" else (x, index, value)
     by_numpy = isinstance(x, np.ndarray | np.generic)
     made = _of_update(update, tuple(fixed.items()), tuple(fill), by_numpy)
-    if options.get("mode") not in (None, "promise_in_bounds", GatherScatterMode.PROMISE_IN_BOUNDS):
+    if _goes_outside(options.get("mode")):
         return _run(made, given, fill)
     return _run(made, given, fill, by_cpython=partial(_stored, update))
+
+
+def _goes_outside(mode: Any) -> bool:
+    """Whether this mode of `.at` says what becomes of places outside the array."""
+    from ...translator.library.gathering import GatherScatterMode
+
+    return mode not in (None, "promise_in_bounds", GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 _IN_PLACE = {

@@ -8,6 +8,7 @@ worth it is compiled at once; what turns out slower than NumPy goes back to NumP
 from __future__ import annotations
 
 import math
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
@@ -22,7 +23,17 @@ SHORT_CALL = 2e-4  # seconds in which compiled code makes no more turns of a loo
 _IN_VAIN = 10  # prices that a translation costs where the ones before it met no further call
 _COMPILED_CALL = 1e-5  # seconds that a call of what is compiled takes, whatever it computes
 _OFTEN = 100  # calls
-_accounted = 0.0  # seconds of all ledgers' translations and calls: no part of what the statements around them take
+
+
+class _Accounted(threading.local):
+    """What all ledgers' translations and calls have taken in this thread: no part of what the statements around them
+    take. Another thread's are not inside them.
+    """
+
+    seconds = 0.0
+
+
+_accounted = _Accounted()
 
 
 class Ledger:
@@ -66,13 +77,12 @@ class Ledger:
 
     def run(self, size: int, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call of the statements as they are, which saves what it takes."""
-        global _accounted
-        start, accounted = perf_counter(), _accounted
+        start, accounted = perf_counter(), _accounted.seconds
         try:
             return function(*args, **kwargs)
         finally:
-            elapsed = max(perf_counter() - start - (_accounted - accounted), 0.0)
-            _accounted += elapsed
+            elapsed = max(perf_counter() - start - (_accounted.seconds - accounted), 0.0)
+            _accounted.seconds += elapsed
             self._saved[size] += elapsed
             self._calls += 1
             self._spent += elapsed
@@ -91,14 +101,13 @@ class Ledger:
         if self._saved.get(size, 0.0) < self._price:
             self._at_once -= 1
         self._saved[size] = 0.0
-        global _accounted
         start = perf_counter()
         try:
             return make()
         finally:
             elapsed = perf_counter() - start
             self._price = elapsed * (1 if self._misses < _TRIAL else _IN_VAIN)
-            _accounted += elapsed
+            _accounted.seconds += elapsed
 
     def asks_numpy(self, size: int) -> bool:
         """Whether a call is NumPy's only to learn what it takes: what was compiled at once was never compared."""

@@ -257,6 +257,16 @@ def shortest(d, shift):
     return d
 
 
+def met_or_not(v, k):
+    """The turn where the loop is cut may be none of them, and a number without a successor."""
+    for i in range(40):
+        if -40 <= k < 40:
+            v[i] = v[i] - 0.5 * v[k]
+        else:
+            v[i] = v[i] + 1.0
+    return v
+
+
 def jordan(a):
     for k in range(len(a)):
         for i in range(len(a)):
@@ -288,6 +298,7 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (shortest, (R.normal(size=(40, 40)), 0)),
     (shortest, (R.normal(size=(40, 40)), 5)),  # counted from the end, and outside of the loop
     (jordan, (R.normal(size=(40, 40)),)),
+    *((met_or_not, (R.normal(size=40), k)) for k in (0, 39, 17, -1, -40, 40, -(2**63), 2**63 - 1)),
 ]
 
 
@@ -410,7 +421,8 @@ def test_loops_are_cut_where_a_store_meets_what_all_turns_read() -> None:
         return a
 
     cut = "for (int piece = 0; piece < 3; piece++)"
-    for function, arguments in ((shortest, (np.ones((40, 40)), 0)), (jordan, (np.ones((40, 40)),))):
+    table = np.ones((40, 40))
+    for function, arguments in ((shortest, (table, 0)), (jordan, (table,)), (met_or_not, (table[0], 3))):
         assert cut in body_of(sources(function, *arguments)[0])
     assert cut not in body_of(sources(factors, np.ones((40, 40)))[0])  # ranges that end in front of it
 

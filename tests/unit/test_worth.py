@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -208,6 +209,20 @@ def test_calls_within_calls_and_their_translations_count_once(clock: Clock) -> N
     assert inner.allows(1)
     outer.run(1, clock.taking(0.06), (), {})
     assert outer.allows(1)
+
+
+def test_calls_in_another_thread_meanwhile_count_for_both(clock: Clock) -> None:
+    ledger, others = Ledger(1, 0), Ledger(1, 0)
+
+    def beside() -> None:
+        thread = threading.Thread(target=others.run, args=(1, clock.taking(0.06), (), {}))
+        thread.start()
+        thread.join()
+
+    ledger.run(1, beside, (), {})
+    ledger.run(1, beside, (), {})
+    assert ledger.allows(1)
+    assert others.allows(1)
 
 
 def test_objects_of_a_class_share_what_pays(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
