@@ -92,9 +92,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if xp.shape != fp.shape:
         raise ValueError("fp and xp are not of the same length.")
     if fp.dtype.kind == "c":
-        reals, imags = ([e if e is None else part(e) for e in (left, right)] for part in (np.real, np.imag))
-        imag = np.where(np.isnan(x), 0.0, interp(x, xp, fp.imag, *imags, period))
-        return of_parts(interp(x, xp, fp.real, *reals, period), imag)[()]
+        first, last = fp[0] if left is None else left, fp[-1] if right is None else right
+        real, imag = (
+            interp(x, xp, part(fp), part(first), part(last), period) for part in (np.real, np.imag)
+        )
+        return of_parts(real, np.where(np.isnan(x), 0.0, imag))[()]
     x, xp, fp = x.astype(np.float64), xp.astype(np.float64), fp.astype(np.float64)
     if period is not None:
         x, xp = x % np.absolute(period), xp % np.absolute(period)

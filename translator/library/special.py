@@ -52,7 +52,8 @@ def logsumexp(
     if b is not None:
         b = np.asarray(b)
         a, b = np.broadcast_arrays(np.where(b == 0, -np.inf, a).astype(a.dtype), b)
-    m = np.max(np.real(a), axis=axis, keepdims=True, initial=-np.inf if 0 in a.shape else None)
+    x = np.real(a)
+    m = np.max(x, axis=axis, keepdims=True, initial=-np.inf) if 0 in x.shape else np.max(x, axis=axis, keepdims=True)
     m = stop_gradient(np.where(np.isfinite(m), m, 0.0).astype(m.dtype))
     e = np.exp(a - m) if b is None else b * np.exp(a - m)
     s = np.sum(e, axis=axis, keepdims=True)

@@ -203,17 +203,17 @@ def contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
         return copy
     array = modelled(x)
     is_itself = array is not None and (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous)
-    copy = None if is_itself else Ref(ctx.cell(ctx.read(x)))
+    result = x if is_itself else Ref(ctx.cell(ctx.read(x)))
     if array is not None and x.aval.shape:
         line = x if order == "C" else _call(ctx, np.transpose, [x], {}, node)
         take_for_granted(ctx, x.cell, Lying(line.path, is_itself, in_line=True))
-    if copy is None:
+    if result is x:
         return x
     if array is not None and x.aval.shape:
-        ctx.reshapes.unwritten[copy.cell] = [len(ctx.reshapes.taken) - 1]
+        ctx.reshapes.unwritten[result.cell] = [len(ctx.reshapes.taken) - 1]
     if order == "F":
-        note_fortran(copy)
-    return copy
+        note_fortran(result)
+    return result
 
 
 def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: Value) -> Value:

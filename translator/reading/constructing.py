@@ -38,9 +38,9 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
     if issubclass(cls, enum.Enum) and len(args) == 1:
         value = static(ctx, args[0], node, "the value of a member")
         return run_known(ctx, node, lambda: cls(value))
-    plain = cls.__new__ is functools.partial.__new__ and cls.__init__ is object.__init__
-    if issubclass(cls, functools.partial) and plain:
-        return cls(*args, **kwargs) if args and callable(args[0]) else Partial(args[0], tuple(args[1:]), kwargs)
+    if args and issubclass(cls, functools.partial) and _is_plain_partial(cls):
+        function, *bound = args
+        return cls(function, *bound, **kwargs) if callable(function) else Partial(function, tuple(bound), kwargs)
     if cls.__new__ is not object.__new__:
         ctx.cut(
             node,
@@ -57,6 +57,12 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
     elif args or kwargs:
         raise TypeError(f"{cls.__name__}() takes no arguments")
     return instance
+
+
+def _is_plain_partial(cls: type) -> bool:
+    """Whether a subclass of functools.partial makes its objects as that does."""
+    makers = [getattr(cls, name) for name in ("__new__", "__init__")]
+    return makers == [functools.partial.__new__, object.__init__]
 
 
 def _construct_dataclass(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
