@@ -34,7 +34,7 @@ from ...translator.reading.handed import (
     needs_arguments,
     owned_parts,
 )
-from ...translator.reading.signature import Signature, signature_of, value_key
+from ...translator.reading.signature import Signature, arguments_of, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.records import dataclass
 from ...translator.routines import runs_in_cpython
@@ -124,7 +124,7 @@ class Entry:
 
     def changes_one_of_two(self, fun: Callable[..., Any], given: tuple[Any, Any]) -> bool:
         """Whether a container that a call of `fun` may change is read at two places, as if there were two."""
-        return found_twice(list(_arguments_of(fun, given).values()), (g.container() for g in self.containers_outside))
+        return found_twice(list(arguments_of(fun, *given).values()), (g.container() for g in self.containers_outside))
 
     def handed_back(
         self, fun: Callable[..., Any], leaves: Sequence[Any], given: tuple[Any, Any], made: Any
@@ -133,7 +133,7 @@ class Entry:
         contents.
         """
         changes = self.translation.changes
-        arguments = _arguments_of(fun, given) if self.needs_arguments else None
+        arguments = arguments_of(fun, *given) if self.needs_arguments else None
         result, beside = made, ()
         if changes or self.translation.beside:
             result, contents, beside = made[0], made[1 : len(changes) + 1], made[len(changes) + 1 :]
@@ -186,13 +186,6 @@ def _meets_itself(x: np.ndarray[Any, Any]) -> bool:
             return x.size > 0
         reach += step * (length - 1)
     return False
-
-
-def _arguments_of(fun: Callable[..., Any], given: tuple[Any, Any]) -> dict[str, Any]:
-    """The arguments of a call by the names of its parameters, with the default values that it uses."""
-    bound = signature_of(fun).bind(*given[0], **given[1])
-    bound.apply_defaults()
-    return bound.arguments
 
 
 def _overlap(entry: Entry, where: str, other: str) -> AliasError:

@@ -19,7 +19,7 @@ from ...translator.errors import Span, TargetError, UntracedError, has_written
 from ...translator.ir import Function
 from ...translator.reading.changes import apply_changes
 from ...translator.reading.exact import Passed, exact
-from ...translator.reading.signature import signature_of, unopened
+from ...translator.reading.signature import arguments_of, unopened
 from ...translator.reading.source import source_of
 from ...translator.tree import Kind, TreeDef
 from . import forking
@@ -267,14 +267,13 @@ class Region(Accelerated):
             return self._last_word(error, (args, kwargs))
         if not changes and not _has_passed(entry.function.out):
             return result
-        given = signature_of(self.fun).bind(*args, **kwargs)
-        given.apply_defaults()
+        arguments = arguments_of(self.fun, args, kwargs)
         if changes:
-            apply_changes(changes, given.arguments, result)
+            apply_changes(changes, arguments, result)
             result = result[0]
         if type(result) is tuple:
-            return tuple(given.arguments[r.name] if type(r) is Passed else r for r in result)
-        return given.arguments[result.name] if type(result) is Passed else result
+            return tuple(arguments[r.name] if type(r) is Passed else r for r in result)
+        return arguments[result.name] if type(result) is Passed else result
 
     def forget_programs(self) -> None:
         super().forget_programs()

@@ -8,7 +8,7 @@ import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -136,13 +136,29 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(runs(fun), follow_wrapped=not isinstance(runs(fun), types.FunctionType))
 
 
+def arguments_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names of its parameters, with the default values that it uses. Raises TypeError
+    for a call that does not fit.
+    """
+    if _is_itself(fun) and not kwargs:  # inspect takes 15 us
+        code, defaults = fun.__code__, fun.__defaults__ or ()
+        missing = code.co_argcount - len(args)
+        plain = not (code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+        if plain and 0 <= missing <= len(defaults):
+            used = defaults[len(defaults) - missing :]
+            return dict(zip(code.co_varnames[: code.co_argcount], (*args, *used), strict=True))
+    bound = signature_of(fun).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
 def runs(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function inside a transformed or accelerated one."""
     found: Callable[..., Any] = inspect.unwrap(fun, stop=_is_itself)
     return found
 
 
-def _is_itself(fun: Any) -> bool:
+def _is_itself(fun: Any) -> TypeGuard[types.FunctionType]:
     return isinstance(fun, types.FunctionType) and not hasattr(fun, "__untraced_read__")
 
 
