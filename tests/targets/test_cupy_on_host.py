@@ -72,6 +72,7 @@ from untraced import TargetError, accelerate, device_put
 def chosen(x, k): return x[k]
 def grown(x): return np.exp(x) + np.zeros((1 << 34,))
 def chain(x): return np.exp(x) + 1.0
+def spread(x): return x[:, 0]
 
 try:
     accelerate(chosen, target="cuda")(np.arange(5.0), np.array([1, 9]))
@@ -85,6 +86,16 @@ except TargetError as error:
     assert "allocating 137,438,953,472 bytes" in str(error) and "are free" in str(error), error
 else:
     raise AssertionError("no error")
+pool = cupy.get_default_memory_pool()
+pool.free_all_blocks()
+pool.set_limit(size=pool.total_bytes() + 90_000)  # room for the argument, and none for its column
+try:
+    accelerate(spread, target="cuda")(np.ones((5000, 2)))
+except TargetError as error:
+    assert "too little device memory" in str(error), error
+else:
+    raise AssertionError("no error")
+pool.set_limit(size=0)
 x = np.linspace(0.0, 1.0, 5000)
 with cupy.cuda.Stream(non_blocking=True):
     got = accelerate(chain, target="cuda")(device_put(x, "cuda"))
