@@ -113,7 +113,8 @@ class GpuProgram:
 
     def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         outs = self.outputs(values)
-        return [self._to_host(o, a.dtype) for o, a in zip(outs, self.results, strict=True)]
+        with self.backend.refusals_told():  # what is not contiguous is copied on the device first
+            return [self._to_host(o, a.dtype) for o, a in zip(outs, self.results, strict=True)]
 
     def _to_host(self, x: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         host = self.backend.xp.asnumpy(x) if isinstance(x, self.backend.xp.ndarray) else np.asarray(x)

@@ -59,25 +59,31 @@ def address_of(name: str) -> int | None:
     return ctypes.cast(found, ctypes.c_void_p).value if found is not None else None
 
 
+def functions_of(file: str) -> dict[str, int]:
+    """CUDA's functions inside a library, and the first one for Python, by their places; none without symbols."""
+    told = subprocess.run(["nm", file], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^([0-9a-f]+) [tT] (cuda[A-Z]\w+|PyInit_\w+)$", told, re.MULTILINE)
+    return {name: int(place, 16) for place, name in found}
+
+
 def lead(module: Any) -> None:
     """Overwrite a module's functions of CUDA's runtime with jumps to ours. One that we lack tells its name."""
-    base = next(
-        int(line.split("-")[0], 16)
-        for line in Path("/proc/self/maps").read_text().splitlines()
-        if line.endswith(module.__file__) and line.split()[2] == "00000000"
-    )
-    told = subprocess.run(["nm", module.__file__], capture_output=True, text=True, check=True).stdout
-    functions = re.findall(r"^([0-9a-f]+) [tT] (cuda[A-Z]\w+)$", told, re.MULTILINE)
+    functions = functions_of(module.__file__)
     assert len(functions) > 100, "CuPy's module has no symbols"
-    for place, name in functions:
+    first = f"PyInit_{module.__name__.rpartition('.')[2]}"
+    library, mprotect = ctypes.CDLL(module.__file__), ctypes.CDLL(None).mprotect
+    known = ctypes.cast(getattr(library, first), ctypes.c_void_p).value  # its path may be another one in `maps`
+    base = known - functions.pop(first)
+    for name, place in functions.items():
         code = b""
         if (to := address_of(f"host_{name}")) is None:
             _names.append(ctypes.create_string_buffer(name.encode()))
             to = address_of("unsupported")
             code = b"\x48\xbf" + struct.pack("<Q", ctypes.addressof(_names[-1]))  # mov rdi, name
         code += b"\x48\xb8" + struct.pack("<Q", to) + b"\xff\xe0"  # mov rax, to; jmp rax
-        at = base + int(place, 16)
-        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(at & ~4095), ctypes.c_size_t(8192), 7) == 0
+        at = base + place
+        page = at & ~4095
+        assert mprotect(ctypes.c_void_p(page), ctypes.c_size_t(at + len(code) - page), 7) == 0
         ctypes.memmove(at, code, len(code))
 
 
