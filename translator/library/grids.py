@@ -29,6 +29,9 @@ def broadcast_arrays(*args: Any, subok: Any = False) -> Any:
     return tuple([np.broadcast_to(x, shape) for x in arrays])
 
 
+LISTS_OF_LINES = np.lib.NumpyVersion(np.__version__) < "2.5.0"  # what np.meshgrid gives where it copies nothing
+
+
 def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
     """Coordinate grids from coordinate vectors."""
     if indexing not in ("xy", "ij"):
@@ -39,7 +42,7 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
     grids = [np.reshape(x, (1,) * p + (x.size,) + (1,) * (count - 1 - p)) for x, p in tuple(zip(lines, places))]
     if copy:
         return tuple([g.copy() for g in (grids if sparse else broadcast_arrays(*grids))])
-    return grids if sparse else broadcast_arrays(*grids)  # a list only there, as NumPy's
+    return (grids if LISTS_OF_LINES else tuple(grids)) if sparse else broadcast_arrays(*grids)
 
 
 def mgrid(key: Any) -> Any:
