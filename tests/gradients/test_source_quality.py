@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import grad
+from untraced import accelerate, grad
 from untraced.testing import check_grads
 
 F8 = np.ndarray[Any, np.dtype[np.float64]]
