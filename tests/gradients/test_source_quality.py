@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import grad
+from untraced import accelerate, grad
 from untraced.testing import check_grads
 
 F8 = np.ndarray[Any, np.dtype[np.float64]]
@@ -221,3 +221,19 @@ def test_places_apart_are_not_emptied_for_one_another() -> None:
     x = np.array([0.3, 0.7, -0.4, 0.9, 1.1, 0.2])
     assert "= 0.0" not in grad(bordered).source(x)
     check_grads(bordered, (x,), order=2)
+
+
+def test_a_line_behind_a_loop_stays_behind_it() -> None:
+    def program(x):
+        u, v, b = x * 1.1, np.cos(x), x[0]
+        for i in range(3):
+            v = np.sin(np.cos(v) * np.sin(x[i]))
+            for k in range(3):
+                b = np.sin(v[k])
+                u[1:] = np.sqrt(1.0 + u[i] ** 2)
+        return b + np.sum(u * v)
+
+    x = np.array([-0.2, 0.6, -0.4, -1.7])
+    steps = 1e-6 * np.eye(4)
+    want = [(program(x + h) - program(x - h)) / 2e-6 for h in steps]
+    np.testing.assert_allclose(accelerate(grad(program), target="numpy")(x), want, rtol=1e-6, atol=1e-8)

@@ -49,6 +49,8 @@ class Together:
         self.open = _Open(last, s.span, kind, [target], [value], {name})
         if before is None or before.at != last - 1 or before.kind != kind or line.comment:
             return
+        if lines[before.at].indent != line.indent:  # the one before it ends a block
+            return
         reads = re.findall(r"\w+", f"{target} {value}")
         if not before.changed.isdisjoint(reads) or not (kind or _beside(before.span, s.span)):
             return
