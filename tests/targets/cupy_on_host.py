@@ -324,3 +324,8 @@ for part, names in LIBRARIES.items():
         there, here = (getattr(m, part) if part else m for m in (cupy, np))
         setattr(there, n, by_numpy(n, getattr(here, n)))
 cupy.random.default_rng = Numbers
+
+
+def pytest_runtest_teardown() -> None:
+    """A kernel of Triton's is sent all of its block: a long one that stays in CuPy's pool makes later tests slow."""
+    cupy.get_default_memory_pool().free_all_blocks()
