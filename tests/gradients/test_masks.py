@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, jvp
+from untraced.testing import check_grads
 
 X, V, W = np.array([0.0, 0.7, 1.3]), np.array([0.3, -0.2, 0.9]), np.array([0.5, 1.1, -0.4])
 
@@ -161,3 +162,16 @@ def test_masks_are_made_only_where_a_slope_may_be_infinite():
 
     assert "_used" not in grad(lambda x: grad(smooth)(x) @ V).source(X)
     assert grad(lambda x: of_an_array(x, np.sqrt)).source(X).count("r_used[") == 2
+
+
+def test_masks_of_what_a_loop_leaves_hold_for_its_last_trip_alone():
+    def rotated(x):
+        r, q, s = np.linalg.norm(x), np.linalg.norm(x * 2.0), 0.0
+        for _ in range(3):
+            s += r + q
+            r, q = q, np.tanh(x[0])
+        if s > 100.0:
+            s += r * q
+        return s
+
+    check_grads(rotated, (np.array([0.5, 1.0, -0.3]),), order=2, modes=("fwd", "rev"))

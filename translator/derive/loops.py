@@ -93,7 +93,8 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     part.table = dict(sums)
     masks = TripMasks(s, adj, part, live, sums, cts, outer)
     for k in (*through, *live):
-        part.add(s.body.results[k], through[k] if k in through else states[k], mask=masks.at_end(k))
+        c, mask = (through[k], outer[k]) if k in through else (states[k], masks.at_end(k))
+        part.add(s.body.results[k], c, mask=mask)
     forward = part.backward(s.body.statements)
     ends, found = {}, {}
     for k in (*live, *through):
@@ -140,7 +141,7 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
         whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
         adj.table[v] = named(adj.b, whole, adj.hint(v))
     for k, c in (*zip(live, finals, strict=False), *(unchanged | through).items()):
-        adj.add(s.inits[k], c, mask=masks.final(k, left))
+        adj.add(s.inits[k], c, mask=masks.final(k, left, k in live))
     return tapes.forward
 
 

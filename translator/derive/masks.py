@@ -150,8 +150,10 @@ class TripMasks:
         return (v not in self.adj.table or v in self.adj.masks) and self.adj.origins.is_singular(v)
 
     def at_end(self, k: int) -> Atom | None:
-        """The mask of the cotangent of what a trip leaves in carried value `k`."""
-        return self.carried.get(k, self.outer[k])
+        """The mask of the cotangent of what a trip leaves in carried value `k`: that of what the loop leaves holds for
+        the last trip alone.
+        """
+        return self.carried.get(k)
 
     def differ(self, found: Mapping[int, Atom | None]) -> bool:
         """Whether the masks of what a trip finds show that the loop is to carry others than it does."""
@@ -196,7 +198,9 @@ class TripMasks:
             else:
                 self.adj.masks.pop(v, None)
 
-    def final(self, k: int, finals: Mapping[Var, Var]) -> Atom | None:
-        """The mask of the cotangent of what the loop finds in carried value `k`."""
+    def final(self, k: int, finals: Mapping[Var, Var], changes: bool) -> Atom | None:
+        """The mask of the cotangent, which trips may have changed, of what the loop finds in carried value `k`."""
         at = self.carried.get(k)
-        return self.outer[k] if at is None or at not in finals else finals[at]
+        if at is None:
+            return None if changes else self.outer[k]
+        return finals.get(at, self.outer[k])
