@@ -136,9 +136,7 @@ class CudaGradient(GradientKernel):
     def summed(self, name: str, sums: Sequence[Apply]) -> Launch:
         """Sums along rows that need those that are known."""
         results = [s.args[0] for s in sums]
-        sides = self.sides(self.needed(results))
-        inside = self.tiles.tile(results, self.g.labels, self.grid, self.held(list(sides)))
-        inside.quick = self.g.half
+        sides, inside = self.within(results)
         self.tiles.settle()
         sections: Sections = {"firsts": self.firsts(sides, True), "lines": inside.lines()}
         sections["rows_known"] = self.rows_known(inside)
@@ -154,9 +152,7 @@ class CudaGradient(GradientKernel):
     def multiplied(self, name: str, lasts: Sequence[Last], along_rows: bool) -> Launch:
         """The last products of blocks of rows, or of columns."""
         weights = list(dict.fromkeys(t.weight for t in lasts))
-        sides = self.sides(self.needed(weights))
-        inside = self.tiles.tile(weights, self.g.labels, self.grid, self.held(list(sides)))
-        inside.quick = self.g.half
+        sides, inside = self.within(weights)
         parts = []
         shared = list(sides) if self.engine.name == "half" else []  # the others lie in one order only
         parts = [self.part(t, shared, "accumulator") for t in lasts]

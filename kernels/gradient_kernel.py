@@ -56,6 +56,13 @@ class GradientKernel:
         kept = [n for n in self.g.labels if attrs.keepdims or n != self.g.column]
         return Held(name, self.g.gathered, tuple(-1 if n == self.g.column else n for n in kept))
 
+    def within(self, results: Sequence[Atom]) -> tuple[dict[First, tuple[Tile, Tile]], Tile]:
+        """The operands of the first products that these values need, and the lines of a block that compute them."""
+        sides = self.sides(self.needed(results))
+        inside = self.tiles.tile(results, self.g.labels, self.grid, self.held(list(sides)))
+        inside.quick = self.g.half
+        return sides, inside
+
     def rows_read(self, tile: Tile) -> dict[str, int]:
         """The sums along rows that these lines read: their names, and in which partial results they are."""
         read = {v.source.param for v in tile.lowered.values if isinstance(v.source, Load)}

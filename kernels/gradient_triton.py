@@ -108,9 +108,7 @@ class TritonGradient(GradientKernel):
     def summed(self, name: str, sums: Sequence[Apply]) -> Launch:
         """Sums along rows that need those that are known."""
         results = [s.args[0] for s in sums]
-        sides = self.sides(self.needed(results))
-        inside = self.tiles.tile(results, self.g.labels, self.grid, self.held(list(sides)))
-        inside.quick = self.g.half
+        sides, inside = self.within(results)
         self.tiles.settle()
         self.before += self.loaded(inside)
         self.multiply(sides, True)
@@ -125,9 +123,7 @@ class TritonGradient(GradientKernel):
     def multiplied(self, name: str, lasts: Sequence[Last], along_rows: bool) -> Launch:
         """The last products of blocks of rows, or of columns."""
         weights = list(dict.fromkeys(t.weight for t in lasts))
-        sides = self.sides(self.needed(weights))
-        inside = self.tiles.tile(weights, self.g.labels, self.grid, self.held(list(sides)))
-        inside.quick = self.g.half
+        sides, inside = self.within(weights)
         parts = []
         for t in lasts:
             own = self.tiles.names.fresh(t.target.hint)

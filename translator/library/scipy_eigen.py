@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .scipy_linalg import expm, finite_operands, solve_triangular, toeplitz
-from .scipy_matrices import eigvalsh, hermitian_of, logm
+from .scipy_matrices import eigvalsh, logm, standard_form
 from .support import known, only_plain
 
 # ---- eigenvalues -----------------------------------------------------------------------------------
@@ -39,10 +39,8 @@ def eigh(
     only_plain("scipy.linalg.eigh", subset_by_index is None and subset_by_value is None and known(type) == 1)
     if b is None:
         return _pair(np.linalg.eigh(a, "L" if known(lower) else "U"))
-    a, b = np.asarray(a), np.asarray(b)
-    c = np.linalg.cholesky(np.tril(b) if known(lower) else np.conj(np.triu(b)).T)
-    half = solve_triangular(c, hermitian_of(a, lower), 0, True)
-    w, v = np.linalg.eigh(solve_triangular(c, np.conj(half).T, 0, True))
+    reduced, c = standard_form(np.asarray(a), np.asarray(b), lower)
+    w, v = np.linalg.eigh(reduced)
     return w, solve_triangular(np.conj(c).T, v, 0, False)
 
 

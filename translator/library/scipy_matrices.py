@@ -208,6 +208,13 @@ def hermitian_of(a: Any, lower: Any) -> Any:
     return np.where(np.eye(a.shape[0], dtype=bool), np.real(t), t + np.conj(t).T)
 
 
+def standard_form(a: Any, b: Any, lower: Any) -> Any:
+    """The matrix whose eigenvalues are the w of a x = w b x, and Cholesky's factor c of b: c^-1 a c^-H."""
+    c = np.linalg.cholesky(np.tril(b) if known(lower) else np.conj(np.triu(b)).T)
+    half = solve_triangular(c, hermitian_of(a, lower), 0, True)
+    return solve_triangular(c, np.conj(half).T, 0, True), c
+
+
 def eigvalsh(
     a: Any,
     b: Any = None,
@@ -226,10 +233,7 @@ def eigvalsh(
     only_plain("scipy.linalg.eigvalsh", plain)
     if b is None:
         return np.linalg.eigvalsh(a, "L" if known(lower) else "U")
-    a, b = np.asarray(a), np.asarray(b)
-    c = np.linalg.cholesky(np.tril(b) if known(lower) else np.conj(np.triu(b)).T)
-    half = solve_triangular(c, hermitian_of(a, lower), 0, True)
-    return np.linalg.eigvalsh(solve_triangular(c, np.conj(half).T, 0, True))
+    return np.linalg.eigvalsh(standard_form(np.asarray(a), np.asarray(b), lower)[0])
 
 
 def eigh(

@@ -59,3 +59,16 @@ def join(lines: Sequence[Line]) -> str:
     for code, line in zip(codes, lines, strict=True):
         out.append(f"{code.ljust(column - 2)}  # {line.comment}" if line.comment else code)
     return "\n".join(out) + "\n"
+
+
+def join_elif(lines: list[Line], mark: int) -> None:
+    """Write `elif` for the `else:` at `lines[mark]` if it holds one `if` and nothing beside it."""
+    first, *rest = lines[mark + 1 :]
+    if not first.text.startswith("if "):
+        return
+    if any(line.indent == first.indent and not line.text.startswith(("elif ", "else:")) for line in rest):
+        return
+    del lines[mark]
+    first.text = f"el{first.text}"
+    for line in lines[mark:]:
+        line.indent -= 1

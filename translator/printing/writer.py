@@ -34,7 +34,7 @@ from ..ir import (
     routines_of,
     walk,
 )
-from ..ops.core import At, Draw, Elementwise, IndexAttrs, Put, Run, Tape, is_store
+from ..ops.core import Draw, Elementwise, Put, Tape, is_store
 from ..passes.dead import dead_code
 from ..records import dataclass
 from ..rewrite import unique_names
@@ -47,12 +47,13 @@ from .moves import Move, assignment, in_turn
 from .names import identifier
 from .parameters import parameter_names, use_counts, used
 from .phrases import Expressions
-from .pieces import call, integer, large_constants, method, name, subscript
+from .pieces import call, large_constants, method, name, subscript
 from .plan import Plan, plain_starts, python_bools
-from .sourcetext import Line, join, text_of
+from .ranges import is_number, range_of
+from .sourcetext import Line, join, join_elif, text_of
 from .stores import store
 from .temporaries import is_adjoint, start_of
-from .together import Together, is_joinable
+from .together import Together, elements, is_joinable
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
@@ -302,7 +303,7 @@ class Writer:
         for k, s in enumerate(block.statements):
             if k < unpacked:
                 continue
-            if count := self.elements(block.statements, k):
+            if count := elements(block.statements, k, self.is_named, self.plan.ownership.copied_views):
                 unpacked = k + count
                 targets = [self.names[e.targets[0]] for e in block.statements[k:unpacked]]
                 self.line_of(s, f"{', '.join(targets)} = {text_of(self.value(inputs_of(s)[0]))}", *inputs_of(s))
@@ -311,25 +312,6 @@ class Writer:
             self.statement(s)
             self.bound.update(self.names[t] for t in s.targets if t in self.names and self.is_named(t))
         self.bound = outer
-
-    def elements(self, statements: Sequence[Statement], start: int) -> int:
-        """How many statements from there on name the elements of an array one by one, as in `x, y, z = v`."""
-        first = statements[start]
-        if not isinstance(first, Apply) or first.op is not ops.INDEX or len(first.args) != 1:
-            return 0
-        x = first.args[0]
-        count, *rest = x.aval.shape
-        if count < 2:
-            return 0
-        for i in range(count):
-            s = statements[start + i] if start + i < len(statements) else None
-            if not isinstance(s, Apply) or s.op is not ops.INDEX or s.args != (x,) or not self.is_named(s.targets[0]):
-                return 0
-            if s.attrs != IndexAttrs((At(i), *(Run(0, n) for n in rest))):
-                return 0
-            if s.targets[0] in self.plan.ownership.copied_views:
-                return 0
-        return count
 
     def is_named(self, v: Var) -> bool:
         """Whether the variable has a line of its own, not a place in an expression."""
@@ -462,7 +444,7 @@ class Writer:
             self.lines[start].text = f"if {text_of(ast.UnaryOp(ast.Not(), test))}:"
             del self.lines[start + 1 : mark + 1]
         else:
-            self.chained(mark)
+            join_elif(self.lines, mark)
 
     def alternative(self, s: If) -> None:
         """The second branch. Where it will be an `elif` its lines are as wide as those of the `if`, however long the
@@ -478,18 +460,6 @@ class Writer:
         self.block(block)
         for line in self.lines[mark:]:
             line.indent += 1
-
-    def chained(self, mark: int) -> None:
-        """`elif` for an `else:`, at line `mark`, that holds one `if` and nothing beside it."""
-        first, *rest = self.lines[mark + 1 :]
-        if not first.text.startswith("if "):
-            return
-        if any(line.indent == first.indent and not line.text.startswith(("elif ", "else:")) for line in rest):
-            return
-        del self.lines[mark]
-        first.text = f"el{first.text}"
-        for line in self.lines[mark:]:
-            line.indent -= 1
 
     def raising(self, s: Raise) -> None:
         """`assert`, or a branch of its own that raises."""
@@ -544,7 +514,7 @@ class Writer:
     def for_loop(self, s: For) -> None:
         params = s.body.params[1:]
         self.enter(s, params)
-        index, over, body = s.body.params[0], self.range(s), s.body
+        index, over, body = s.body.params[0], range_of(s.range, self.value), s.body
         if (entry := self.entry(s)) is not None:
             index, over = entry.targets[0], self.value(entry.args[0])
             over = call("reversed", over) if s.range.reverse else over
@@ -561,20 +531,7 @@ class Writer:
         counted = self.plan.folding.definitions.get(r.stop) if isinstance(r.stop, Var) else None
         whole = counted is not None and counted.op is ops.LENGTH and counted.args[0] is first.args[0]
         once = self.counts[s.body.params[0]] == 1 and self.is_named(first.targets[0])
-        return first if whole and once and _is(r.start, 0) and _is(r.step, 1) else None
-
-    def range(self, s: For) -> ast.expr:
-        r = s.range
-        known = r.static()
-        if known is not None:
-            backwards = known.step < 0 and len(known) > 0
-            forwards = known[::-1] if backwards else known
-            args = [integer(n) for n in (forwards.start, forwards.stop, forwards.step)]
-            counted = call("range", *_shortened(args, forwards.start == 0, forwards.step == 1))
-            return call("reversed", counted) if backwards else counted
-        args = [self.value(a) for a in (r.start, r.stop, r.step)]
-        counted = call("range", *_shortened(args, _is(r.start, 0), _is(r.step, 1)))
-        return call("reversed", counted) if r.reverse else counted
+        return first if whole and once and is_number(r.start, 0) and is_number(r.step, 1) else None
 
     def while_loop(self, s: While) -> None:
         params = s.body.params
@@ -638,15 +595,6 @@ class Writer:
         for p, a in zip(plan.assigned, values, strict=True):
             value = name(self.copies[a]) if isinstance(a, Var) and a in self.copies else self.value(a)
             self.line(f"{text_of(subscript(name(self.names[p]), ast.Constant(...)))} = {text_of(value)}")
-
-
-def _is(a: Atom, n: int) -> bool:
-    return isinstance(a, Const) and int(a.value) == n
-
-
-def _shortened(args: list[ast.expr], from_zero: bool, by_one: bool) -> list[ast.expr]:
-    """range(stop), range(start, stop) or all three."""
-    return args if not by_one else args[1:2] if from_zero else args[:2]
 
 
 def _without_nots(condition: ast.expr) -> ast.expr:
