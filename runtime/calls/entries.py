@@ -404,10 +404,10 @@ class TargetEntry(Entry):
         results = [r.aval for r in translation.source.body.results[: self.leaf_count]]
         self.outs = [spec_of(a, self.device) for a in results]
         self.finish = [_finisher(a, t == ARRAY) for a, t in zip(results, leaf_nodes(f.out), strict=True)]
-        straight = self.sources == list(range(len(self.sources)))
-        # whether a call with Arrays alone can skip all but the guards
-        unseen = not (self.values or self.captures or self.mutated or self.layouts)
-        self.direct = straight and unseen and not translation.changes
+        # the positions, in call order, of the program's parameters, where a call can skip all but the guards
+        self.places = [s for s in self.sources if type(s) is int]
+        unseen = not (self.captures or self.mutated or self.layouts)
+        self.direct = len(self.places) == len(self.sources) and unseen and not translation.changes
         beside = translation.changes or translation.beside or self.captures or self.layouts
         self.alone = not (beside or donated or self.hosted)  # what a call is given and gives is arguments and results
 
