@@ -422,3 +422,29 @@ def test_python_ints_of_unsigned_numbers_in_native_loops(last):
     for most in (300, 301, 302):
         words = np.array([*range(5, 16), last], np.uint64)
         assert compiled(words, most) == chosen_sum(words, most)
+
+
+def joined_numbers(re, im):
+    return complex(re, im), complex(re), complex(re + 1j, im), complex(1j * re, 2j * im)
+
+
+def joined_arrays(re, im):
+    z = np.zeros(re.shape, complex)
+    z.real = re
+    z.imag = im
+    w = np.zeros(len(re), complex)
+    for i in range(len(re)):
+        w[i] = complex(im[i], re[i])
+    return z, w, np.nan_to_num(z)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_parts_are_joined_to_the_bit(target):
+    """The signs of zeros, and infinities beside other numbers. NaN has none that counts."""
+    special = [0.0, -0.0, 1.5, np.inf, -np.inf, np.nan]
+    re, im = (x.ravel() for x in np.meshgrid(special, special))
+    numbers, arrays = accelerate(joined_numbers, target=target), accelerate(joined_arrays, target=target)
+    for x, y in zip(re.tolist(), im.tolist(), strict=True):
+        assert repr(numbers(x, y)) == repr(joined_numbers(x, y))
+    for found, expected in zip(arrays(re, im), joined_arrays(re, im), strict=True):
+        assert list(map(repr, found)) == list(map(repr, expected))
