@@ -83,9 +83,9 @@ from ...translator.library.windows import (
 )
 from ...translator.library.windows import static_slice as slice
 from ...translator.ops.arithmetic import quotient
-from ...translator.ops.selection import of_parts
 from ...translator.ops.bessel import i0e, i1e
 from ...translator.ops.gamma import digamma, gammaln
+from ...translator.ops.selection import of_parts
 from ...translator.ops.special import erf, erfc, erfinv
 from ..arrays.hosted import offer
 from ..targets.devices import platform_read_for

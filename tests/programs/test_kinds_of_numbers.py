@@ -448,3 +448,27 @@ def test_parts_are_joined_to_the_bit(target):
         assert repr(numbers(x, y)) == repr(joined_numbers(x, y))
     for found, expected in zip(arrays(re, im), joined_arrays(re, im), strict=True):
         assert list(map(repr, found)) == list(map(repr, expected))
+
+
+def squared(x, h, n):
+    total = x**2
+    for i in range(n):
+        total += ((i + 0.5) * h) ** 2
+    return total
+
+
+def filled_with_squares(h, y):
+    for i in range(len(y)):
+        y[i] = (i * h) ** 2
+    return y
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_powers_of_python_floats_are_never_infinite(target):
+    powers, filled = accelerate(squared, target=target), accelerate(filled_with_squares, target=target)
+    assert powers(3.0, 0.5, 7) == squared(3.0, 0.5, 7)
+    assert powers(np.inf, 0.5, 7) == np.inf
+    assert filled(1e10, np.zeros(5)).tolist() == filled_with_squares(1e10, np.zeros(5)).tolist()
+    for call in (lambda: powers(1e200, 0.5, 7), lambda: powers(1.0, 1e200, 7), lambda: filled(1e160, np.zeros(5))):
+        with pytest.raises(OverflowError):
+            call()
