@@ -196,14 +196,15 @@ def _cast(ctx: Context, v: Value, dtype: np.dtype[Any]) -> Value:
 
 def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The result as NumPy gives it, an array of shape () or a number; an argument itself only for views."""
+    is_array = ctx.boxes and _gives_array(f, args)
+    if is_array:
+        found = ctx.boxed(found)
     if not ctx.frame.fixed:
         note_result(f, found, args, kwargs)
     if f is np.asarray and not ctx.frame.fixed:  # in printed programs: how they return arrays without axes
         return ctx.boxed(found)
-    if not ctx.boxes:
+    if is_array or not ctx.boxes:
         return found
-    if _gives_array(f, args):
-        return ctx.boxed(found)
     return ctx.number(found) if not any(found is a for a in args) or f not in _VIEWS else found
 
 

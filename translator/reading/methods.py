@@ -121,8 +121,9 @@ def _leads_to(v: Value, container: Any) -> bool:
 
 def _copy(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     copied = ctx.wrap(ctx.atom(owner))
+    copied = ctx.boxed(copied) if type(owner) is Ref else copied
     note_result("copy", copied, [owner], {"order": args[0]} if args else kwargs)
-    return ctx.boxed(copied) if type(owner) is Ref else copied
+    return copied
 
 
 def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
