@@ -472,3 +472,38 @@ def test_powers_of_python_floats_are_never_infinite(target):
     for call in (lambda: powers(1e200, 0.5, 7), lambda: powers(1.0, 1e200, 7), lambda: filled(1e160, np.zeros(5))):
         with pytest.raises(OverflowError):
             call()
+
+
+def numpys_own(x):
+    return np.any(bool(x[0])), np.max(np.array_equal(x, x)), np.min(float(x[0])), bool(x[0])
+
+
+def stored_into_a_number(x):
+    place = np.argmin(x, axis=0)
+    place[np.asarray(place) > 0] += 1
+    return place
+
+
+def sorted_number(x):
+    total = x.sum()
+    total.sort()
+    return total
+
+
+def divisors(x, k):
+    return np.gcd(x, k), np.lcm(x, k)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_numbers_of_numpy_are_not_pythons(target):
+    x, small = np.array([3.0, 1.0]), np.array([4, 6], np.uint8)
+    found = accelerate(numpys_own, target=target)(x)
+    assert list(map(type, found)) == [np.bool_, np.bool_, np.float64, bool]
+    with pytest.raises(TypeError):
+        accelerate(stored_into_a_number, target=target)(x)
+    with pytest.raises(np.exceptions.AxisError):
+        accelerate(sorted_number, target=target)(x)
+    for k in (-1, 300):
+        with pytest.raises(OverflowError):
+            accelerate(divisors, target=target)(small, k)
+    assert [v.tolist() for v in accelerate(divisors, target=target)(small, 10)] == [[2, 2], [20, 30]]
