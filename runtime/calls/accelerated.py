@@ -7,10 +7,8 @@ integers, and the rest is one call into the backend. The translator and compiler
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -46,6 +44,7 @@ from .naming import named, place_of
 from .options import Options
 from .recompiles import Changing, History
 from .worth import Ledger, size_of
+from .wrapping import OfFunction, bind, by_name, take_after
 
 if TYPE_CHECKING:
     from ...translator.reading.reader import Finish
@@ -97,19 +96,21 @@ class Accelerated:
     """The result of `accelerate`. Called, inspected, transformed and used as a method like the function it wraps."""
 
     __name__: str
+    __code__ = OfFunction()
+    __globals__ = OfFunction()
+    __closure__ = OfFunction()
+    __defaults__ = OfFunction()
+    __kwdefaults__ = OfFunction()
     finish: Finish | None = None
     shortened: ClassVar[int] = 0  # for how many entries' arguments there is a `__call__` of generated code
     takes: ClassVar[int | None] = None  # the number of arguments of the generated `__call__`
 
     def __init__(self, fun: Fun, options: Options) -> None:
-        functools.update_wrapper(self, fun, updated=())
+        take_after(self, fun)
         self.fun = fun
         self.options = options
         self._entries: dict[Key, list[Entry]] = {}
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
-        self.__name__ = getattr(fun, "__name__", repr(fun))
-        if getattr(fun, "__isabstractmethod__", False):
-            self.__isabstractmethod__ = True  # kept for abstract base classes
         self._history = History(self.__name__)
         self._lock = threading.RLock()
         self._numbers = Changing()
@@ -451,6 +452,8 @@ class Accelerated:
             found._ledger = found._ledger_of_objects = self._ledger_of_objects
             kept = self._methods if methods is None else methods.setdefault(self, {})
             kept[(*objects, *map(id, others))] = found
+            if objects.keys() == {0}:
+                bind(found, self, first)
         return found
 
     # ---- what else can be done with it -----------------------------------------------------------
@@ -536,12 +539,10 @@ class Accelerated:
         return self._holding({0: instance})
 
     def __reduce__(self) -> Any:
-        """Pickle by qualified name, if that leads to this object (a decorated function); else function and options."""
-        name = getattr(self.fun, "__qualname__", "")
-        found: Any = sys.modules.get(getattr(self.fun, "__module__", ""))
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        return name if found is self else (accelerated, (self.fun, self.options))
+        """Pickle by name, if that leads to this object (a decorated function, a bound method); else the function and
+        options.
+        """
+        return by_name(self) or (accelerated, (self.fun, self.options))
 
     def __repr__(self) -> str:
         return f"<accelerated {named(self.fun)} for {self.options.target}>"
