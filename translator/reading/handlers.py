@@ -199,7 +199,8 @@ def _cast(ctx: Context, v: Value, dtype: np.dtype[Any]) -> Value:
 def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The result as NumPy gives it, an array of shape () or a number; an argument itself only for views."""
     is_array = ctx.boxes and _gives_array(f, args)
-    if is_bool(found) and _is_numpys(f) and is_python_bool(ctx, found) and any(found is a for a in args):
+    own = isinstance(f, np.ufunc) or (_is_numpys(f) and any(found is a for a in args))
+    if own and ctx.boxes and is_bool(found) and is_python_bool(ctx, found):
         found = make.emit(ctx.b, ops.ASTYPE, found, attrs=CastAttrs(found.aval.dtype))  # np.max(True) is NumPy's
     if is_array:
         found = ctx.boxed(found)
@@ -213,7 +214,7 @@ def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[s
 
 
 def _is_numpys(f: Any) -> bool:
-    return isinstance(f, np.ufunc) or str(getattr(f, "__module__", None)).partition(".")[0] == "numpy"
+    return str(getattr(f, "__module__", None)).partition(".")[0] == "numpy"
 
 
 def _gives_array(f: Any, args: list[Value]) -> bool:
