@@ -7,13 +7,21 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from untraced.kernels import kept
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the oracle must not look for a TPU because libtpu is installed
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # and runs once what it compiles
+if (_kept := kept.root()) is not None:  # which took half of the time of the tests that ask it: the next run loads it
+    _oracle = sha256(kept.machine().encode()).hexdigest()[:8]  # code for this processor
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_kept / f"oracle-{_oracle}"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 if sys.dont_write_bytecode:  # the processes that tests start would compile the package anew, a second or two each
     _compiled = tempfile.TemporaryDirectory()

@@ -80,7 +80,7 @@ def accelerate(
 
 
 def _accelerate(fun: Fun, options: Options) -> Accelerated:
-    if isinstance(fun, staticmethod | classmethod):
+    if isinstance(fun, staticmethod | classmethod | property):
         raise TypeError(f"write @{type(fun).__name__} above @accelerate, not below it")
     if isinstance(fun, type) or not callable(fun):
         given: Any = fun

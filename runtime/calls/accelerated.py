@@ -7,10 +7,8 @@ integers, and the rest is one call into the backend. The translator and compiler
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -46,6 +44,7 @@ from .naming import named, place_of
 from .options import Options
 from .recompiles import Changing, History
 from .worth import Ledger, size_of
+from .wrapping import OfFunction, bind, by_name, take_after
 
 if TYPE_CHECKING:
     from ...translator.reading.reader import Finish
@@ -59,8 +58,10 @@ Fun = Callable[..., Any]
 _KINDS = 32
 """A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
 _HOLDERS = 16
-_OBJECTS = 8  # translations for objects of a class that are made at once: further ones when they would pay
 """This many objects get programs of their own; a translation takes tens of milliseconds."""
+_OBJECTS = 8  # translations for objects of a class that are made at once: further ones when they would pay
+_SHORTENED = 6
+"""Calls with arguments of this many kinds have generated code, each tried before the next (0.2 us)."""
 
 
 class Call:
@@ -95,18 +96,21 @@ class Accelerated:
     """The result of `accelerate`. Called, inspected, transformed and used as a method like the function it wraps."""
 
     __name__: str
+    __code__ = OfFunction()
+    __globals__ = OfFunction()
+    __closure__ = OfFunction()
+    __defaults__ = OfFunction()
+    __kwdefaults__ = OfFunction()
     finish: Finish | None = None
-    shortened: ClassVar[bool] = False  # whether `__call__` is generated code for the arguments of one entry
+    shortened: ClassVar[int] = 0  # for how many entries' arguments there is a `__call__` of generated code
+    takes: ClassVar[int | None] = None  # the number of arguments of the generated `__call__`
 
     def __init__(self, fun: Fun, options: Options) -> None:
-        functools.update_wrapper(self, fun, updated=())
+        take_after(self, fun)
         self.fun = fun
         self.options = options
         self._entries: dict[Key, list[Entry]] = {}
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
-        self.__name__ = getattr(fun, "__name__", repr(fun))
-        if getattr(fun, "__isabstractmethod__", False):
-            self.__isabstractmethod__ = True  # kept for abstract base classes
         self._history = History(self.__name__)
         self._lock = threading.RLock()
         self._numbers = Changing()
@@ -390,27 +394,30 @@ class Accelerated:
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             short = entry.holds(leaves) if isinstance(entry, TargetEntry) else type(entry) is EitherEntry
+            if type(self).shortened and (stale or type(self).shortened >= _SHORTENED):
+                self.__class__ = Accelerated
             if short and not kwargs:
-                self._shorten(entry, args, leaves)
+                self.__class__ = self._shorter(entry, args, leaves) or type(self)
             return entry
 
-    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
-        """Let further calls with arguments of this kind go straight to the entry."""
+    def _shorter(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        """The subclass whose calls with arguments of this kind go straight to the entry, if there is one."""
         from .entries import EitherEntry, TargetEntry
 
-        if isinstance(entry, EitherEntry):
+        arrays = [type(a) is Array for a in args]
+        if isinstance(entry, EitherEntry) and not any(arrays):
             from .numpycall import of_numpy
 
-            self.__class__ = of_numpy(Accelerated, entry, args) or type(self)
-            return
-        assert isinstance(entry, TargetEntry)
-        arrays = all(type(a) is Array for a in args)
-        if entry.direct and arrays:
-            self._fast[tuple([a._spec for a in args])] = entry
-        made = of_loops(Accelerated, entry, args, leaves)
-        if made is None and entry.direct and (arrays or not entry.translation.returned):
-            made = specialised(Accelerated, entry, args)
-        self.__class__ = made or type(self)
+            return of_numpy(type(self), entry, args)
+        served = entry.compiled if isinstance(entry, EitherEntry) else entry
+        assert isinstance(served, TargetEntry)
+        if all(arrays) and served.direct and served.places == list(range(len(args))):
+            self._fast[tuple([a._spec for a in args])] = served
+        made = of_loops(type(self), served, args, leaves)
+        handed = served.translation.returned and not (any(arrays) and _are_unchanging(args))
+        if made is None and served.direct and not handed:
+            made = specialised(type(self), served, args)
+        return made
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """The arguments, by position or name, that are objects of the user's classes.
@@ -445,6 +452,8 @@ class Accelerated:
             found._ledger = found._ledger_of_objects = self._ledger_of_objects
             kept = self._methods if methods is None else methods.setdefault(self, {})
             kept[(*objects, *map(id, others))] = found
+            if objects.keys() == {0}:
+                bind(found, self, first)
         return found
 
     # ---- what else can be done with it -----------------------------------------------------------
@@ -530,12 +539,10 @@ class Accelerated:
         return self._holding({0: instance})
 
     def __reduce__(self) -> Any:
-        """Pickle by qualified name, if that leads to this object (a decorated function); else function and options."""
-        name = getattr(self.fun, "__qualname__", "")
-        found: Any = sys.modules.get(getattr(self.fun, "__module__", ""))
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        return name if found is self else (accelerated, (self.fun, self.options))
+        """Pickle by name, if that leads to this object (a decorated function, a bound method); else the function and
+        options.
+        """
+        return by_name(self) or (accelerated, (self.fun, self.options))
 
     def __repr__(self) -> str:
         return f"<accelerated {named(self.fun)} for {self.options.target}>"
@@ -550,6 +557,14 @@ def _are_named(signature: inspect.Signature, places: Iterable[int | str]) -> boo
 
 
 _KIND = inspect.Parameter
+
+
+def _are_unchanging(values: Sequence[Any]) -> bool:
+    """Whether nobody can tell these values, where they are handed back, from others that are equal."""
+    return all(_are_unchanging(x) if type(x) is tuple else type(x) in _UNCHANGING for x in values)
+
+
+_UNCHANGING = frozenset({Array, int, float, complex, bool, str, slice, type, type(None)})
 
 
 def accelerated(fun: Fun, options: Options) -> Accelerated:
@@ -567,5 +582,6 @@ class Checked(Accelerated):
         self._sampler.check(args, kwargs)
         return super()._general(args, kwargs)
 
-    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorter(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         """Every call must pass `_general`, so that it can be checked."""
+        return None

@@ -37,7 +37,7 @@ def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
     """
     function = entry.function
     single = function.out.kind is Kind.LEAF and isinstance(function.body.results[0], Var)
-    if not (entry.alone and single and 0 < len(args) <= MAX_ARGUMENTS):
+    if entry.swapped or not (entry.alone and single and 0 < len(args) <= MAX_ARGUMENTS):
         return None
     names: dict[str, Any] = {"ndarray": np.ndarray, "errstate": np.errstate, "observed": is_observed}
     names |= {"state": strict.STATE.get, "calm": strict.CALM, "run": entry.call, "finish": entry.finished}

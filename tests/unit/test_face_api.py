@@ -5,8 +5,10 @@ from __future__ import annotations
 import abc
 import collections
 import functools
+import inspect
 import math
 import operator
+import pickle
 import subprocess
 import sys
 import warnings
@@ -64,6 +66,44 @@ def test_methods() -> None:
     np.testing.assert_array_equal(grad(layer.product)(X), np.ones(4))
     layer.w = 2 * layer.w
     assert layer.product(X) == 12 == layer.power(X, 1)
+
+
+def weighed(x: np.ndarray, n: int = 2, *, k: float = 3.0) -> Any:
+    """A sum."""
+    weighed_by.seen += 1
+    return np.sum(x) * n + k
+
+
+weighed.unit, weighed.source = "kg", "a book"
+weighed_by = jit(weighed)
+weighed_by.seen = 0
+
+
+def test_what_is_shown_of_the_function() -> None:
+    assert (weighed_by.__doc__, weighed_by.unit, weighed_by.__code__) == ("A sum.", "kg", weighed.__code__)
+    assert callable(weighed_by.source)
+    assert inspect.getfullargspec(weighed_by) == inspect.getfullargspec(weighed)
+    assert inspect.signature(weighed_by) == inspect.signature(weighed)
+    assert weighed_by(X) == 15 and weighed_by.seen == 1
+    weighed_by.__defaults__ = (1,)
+    assert weighed_by(X) == 9 == weighed(X) and weighed_by.seen == 3
+    weighed_by.__kwdefaults__ = {"k": 1.0}
+    assert weighed_by(X) == 7
+    with pytest.raises(AttributeError, match="__code__"):
+        jit(grad(np.sum)).__code__
+
+
+def test_what_is_shown_of_a_bound_method() -> None:
+    layer = Layer()
+    method = layer.product
+    assert (method.__self__, method.__func__, method.__qualname__) == (layer, Layer.product, "Layer.product")
+    again = pickle.loads(pickle.dumps(method))
+    assert again(X) == 6 == again.__func__(layer, X) and again.__self__ is not layer
+
+
+def test_a_property_is_made_of_an_accelerated_function() -> None:
+    with pytest.raises(TypeError, match="write @property above @accelerate"):
+        jit(property(weighed))
 
 
 def test_decorators_inside_functions() -> None:

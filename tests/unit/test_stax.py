@@ -160,6 +160,9 @@ def _loss(params: Any) -> Any:
     return ((X @ (params["w"] + first.sum(0)) * scale - Y) ** 2).mean()
 
 
+_slope, _jax_slope = grad(_loss), jax.jit(jax.grad(_loss))  # of which every optimizer takes the same programs
+
+
 @pytest.mark.parametrize(
     ("name", "args"),
     [
@@ -179,12 +182,10 @@ def test_optimizers_are_those_of_jax(name: str, args: Any) -> None:
     jax_init, jax_update, jax_params = getattr(jax_optimizers, name)(*args)
     plain = compiled = init(START)
     theirs, jax_step = jax_init(START), jax.jit(jax_update)
-    jax_gradient = jax.jit(jax.grad(_loss))
-    step = accelerate(lambda i, state: update(i, grad(_loss)(get_params(state)), state))
+    step = accelerate(lambda i, state: update(i, _slope(get_params(state)), state))
     for i in range(3):
-        gradient = jax_gradient(jax_params(theirs))
-        theirs = jax_step(i, gradient, theirs)
-        plain = update(i, grad(_loss)(get_params(plain)), plain)
+        theirs = jax_step(i, _jax_slope(jax_params(theirs)), theirs)
+        plain = update(i, _slope(get_params(plain)), plain)
         compiled = step(i, compiled)
     _same(get_params(plain), jax_params(theirs), 1e-4)
     _same(get_params(compiled), jax_params(theirs), 1e-4)

@@ -13,7 +13,7 @@ from .. import make
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
 from ..records import dataclass
-from .aliases import Carried, LoopMemory, Union, memory_of, settle
+from .aliases import Carried, LoopMemory, Union, has_one_holder, memory_of, settle
 from .context import Context
 from .demand import ask
 from .growing import grow
@@ -231,6 +231,7 @@ class Outcome:
     mismatch: tuple[Place, Value, Value] | None = None
     unchanged: list[Place] = field(default_factory=list)
     maybes: dict[Place, Value] = field(default_factory=dict)
+    boxed: set[Place] = field(default_factory=set)
 
     @property
     def grows(self) -> bool:
@@ -247,6 +248,7 @@ class Plan:
     dropped: set[Place] = field(default_factory=set)
     types: dict[tuple[Place, int], Aval] = field(default_factory=dict)
     maybes: dict[Place, Value] = field(default_factory=dict)  # that are None at first, with what they are else
+    boxed: set[Place] = field(default_factory=set)  # numbers that are arrays without axes after an iteration
     may_not_run: bool = False  # what is None before the loop may be None behind it
 
     def learn(self, outcome: Outcome) -> bool:
@@ -255,10 +257,12 @@ class Plan:
         self.outs = [p for p in self.outs if Place("name", p.key) not in self.places]
         self.types.update(outcome.retyped)
         self.maybes.update(outcome.maybes)
+        boxed = not outcome.boxed <= self.boxed
+        self.boxed |= outcome.boxed
         gone = [p for p in outcome.unchanged if p not in self.dropped]  # once: what comes back stays
         self.dropped.update(gone)
         self.places = [p for p in self.places if p not in gone]
-        return bool(outcome.new or outcome.retyped or outcome.maybes or gone)
+        return bool(outcome.new or outcome.retyped or outcome.maybes or boxed or gone)
 
 
 def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]) -> Plan:
@@ -309,6 +313,8 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
                 values.append(Ref(leaf.entry) if place.kind != "cell" else Ref(ctx.cell(param)))
             else:
                 ctx.loops.of[param] = node
+                if place in plan.boxed or (type(init) is Var and init in ctx.numbers.boxed):
+                    ctx.numbers.boxed.add(param)
                 values.append(param)
             leaves.append(leaf)
         entered.leaves[place], entered.shells[place] = leaves, shell
@@ -418,6 +424,10 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome,
             return
     values: list[Value] = []
     shell = open_value(final, values, entered.apart if place.holds else frozenset())
+    boxed = ctx.transforms and (entered.shells[place], shell) == (_LEAF, _ARRAY) and place.kind == "name"
+    if boxed and has_one_holder(ctx, values[0], ctx.frame.env):
+        shell, values = _LEAF, [ctx.number(values[0])]
+        outcome.boxed.add(place)
     if place.kind == "name" and _is_kept(shell == entered.shells[place], leaves, values):
         outcome.unchanged.append(place)
     if shell != entered.shells[place] or any(isinstance(v, Undefined) for v in values):
@@ -552,6 +562,7 @@ def bind_results(
             target = next(feed)
             end = leaf.exit
             if not leaf.is_array:
+                ctx.numbers.boxed |= {target} if leaf.param in ctx.numbers.boxed else set()
                 built.append(target)
             elif place.kind == "cell":
                 built.append(Ref(ctx.cell(target)))
