@@ -41,7 +41,7 @@ def device_put(
         if type(leaf) is Array:
             if leaf.device is place and may_alias is not False:
                 return leaf
-            return device_put(np.array(leaf), place)
+            return put(np.array(leaf))
         host = np.asarray(leaf)
         if host.dtype.kind not in "biufcV" or host.dtype.names is not None:
             raise TypeError(f"an array of dtype {host.dtype} cannot be put on a device: only numbers and bool can")
