@@ -452,8 +452,6 @@ class Accelerated:
             found._ledger = found._ledger_of_objects = self._ledger_of_objects
             kept = self._methods if methods is None else methods.setdefault(self, {})
             kept[(*objects, *map(id, others))] = found
-            if objects.keys() == {0}:
-                bind(found, self, first)
         return found
 
     # ---- what else can be done with it -----------------------------------------------------------
@@ -536,7 +534,10 @@ class Accelerated:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        return self._holding({0: instance})
+        method = self._holding({0: instance})
+        if not hasattr(method, "__self__"):  # not at other calls: they keep nothing of functions that come and go
+            bind(method, self, instance)
+        return method
 
     def __reduce__(self) -> Any:
         """Pickle by name, if that leads to this object (a decorated function, a bound method); else the function and

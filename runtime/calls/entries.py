@@ -235,7 +235,9 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         known = known_leaves(translation)
         stages = translation.stages.without(known)
         function = stages[LAST]
-        if (known and not function.body.statements) or runs_in_numpy(function, printed=stages.unfused):
+        chosen = accelerated.options.target != "auto"
+        by_numpy = runs_in_numpy(function, printed=stages.unfused, chosen=chosen)
+        if by_numpy or (known and not function.body.statements):
             return EitherEntry(translation, binding, accelerated)
         if price := seconds_of_compiling(function):
             return LaterEntry(translation, binding, accelerated, price)
@@ -370,6 +372,8 @@ class _Owner:
         if not is_array and isinstance(x, np.ndarray) and not x.shape:
             return x[()]
         if not isinstance(x, np.ndarray):
+            if isinstance(x, np.generic) and aval.weak:
+                return x.item()
             return aval.dtype.type(x) if type(x) in _NUMBERS and not aval.weak else x
         owner = x
         while isinstance(owner.base, np.ndarray):
@@ -543,7 +547,11 @@ class EitherEntry(HostEntry):
         if any(type(x) is Array for x in leaves):
             return self.compiled.run(leaves)
         with np.errstate(all="ignore"), span(self._shown):
-            return super().run(leaves)
+            try:
+                return super().run(leaves)
+            except Exception as error:
+                error.__traceback__ = None  # of a source that nobody asked for: the error names the user's line
+                raise
 
 
 class LaterEntry(EitherEntry):

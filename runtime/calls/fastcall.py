@@ -123,6 +123,8 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     text_of_call = getattr(entry.full, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
         return None
+    if not entry.places:  # nothing but values that the program is made for
+        return None
     call = text_of_call([pattern.data[s] for s in entry.places], pattern.arrays, names)
     if call is None or (pattern.arrays and call[1]):
         return None
@@ -235,17 +237,25 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
 
 class Pattern:
     """Tests that arguments are of the kinds seen, and the expressions of their data, in the order of the leaves. There
-    is none for arrays of more bytes than `largest`. The leaves among the `statics` have these values.
+    is none for arrays of more bytes than `largest`. The leaves among the `statics` have these values. With `numbers`
+    there are tests of NumPy's own.
     """
 
-    def __init__(self, names: dict[str, Any], largest: float = SMALL, statics: Mapping[int, Any] = _NONE) -> None:
+    def __init__(
+        self,
+        names: dict[str, Any],
+        largest: float = SMALL,
+        statics: Mapping[int, Any] = _NONE,
+        numbers: bool = False,
+    ) -> None:
         self.names, self.largest, self.statics = names, largest, statics
         self.tests: list[str] = []
         self.data: list[str] = []
         self.arrays = 0
-        self.host_arrays = 0
+        self.host_arrays: list[str] = []
         self.hosted = False
         self.children = 0
+        self.numbers = numbers
 
     def add(self, path: str, x: Any, given: str = "") -> bool:
         """False where there is no quick test for something like `x`. `path` is a name; where it is not bound before,
@@ -267,12 +277,17 @@ class Pattern:
         if cls in _HOST_KINDS:
             if x.nbytes > self.largest or not x.dtype.isnative or not x.itemsize:
                 return False
-            dtype = f"d{self.host_arrays}"
+            dtype = f"d{len(self.host_arrays)}"
             self.names[dtype] = x.dtype
             self.tests.append(f"type({given}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
             self.data.append(path)
-            self.host_arrays += 1
+            self.host_arrays.append(path)
             self.hosted |= cls is HostArray
+            return True
+        if self.numbers and isinstance(x, np.number | np.bool):
+            self.names[f"t_{path}"] = cls
+            self.tests.append(f"type({given}) is t_{path}")
+            self.data.append(path)
             return True
         if cls in (float, int, complex):
             fits = f" and {-WIDEST} <= {path} <= {WIDEST}" if cls is int else ""
