@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...translator.ir import Function, Var
+from ...translator.ir import Var
 from ...translator.spans import is_observed
 from ...translator.tree import Kind
 from . import strict
@@ -52,8 +52,12 @@ def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
         tests.append(guard_text(entry.translation.guards, names))
     if entry.translation.ordered:
         tests += [f"{a}.flags.c_contiguous" for a in pattern.host_arrays]
-    done = _is_done(function, pattern)
-    names |= {"scalar": _number_of(function)}
+    done = "False"
+    if function.out.kind is Kind.LEAF and function.body.results:
+        aval = function.body.results[0].aval
+        names["scalar"] = _PYTHONS.get(aval.dtype.kind) if aval.weak else aval.dtype.type
+        fresh = ["type(x) is ndarray", "x.base is None", *(f"x is not {a}" for a in pattern.host_arrays)]
+        done = f"type(x) is scalar or ({' and '.join(fresh)})"
     leaves = "".join(f"{x}, " for x in pattern.data)
     return class_of(
         base,
@@ -70,17 +74,3 @@ def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
     except Exception:
         pass  # nothing has been written: the general path makes the call again, and says what is wrong with it""",
     )
-
-
-def _is_done(function: Function, pattern: Pattern) -> str:
-    """A test of the result x: whether the caller may have it as it is."""
-    if function.out.kind is not Kind.LEAF:
-        return "False"
-    fresh = " and ".join(["type(x) is ndarray", "x.base is None", *(f"x is not {a}" for a in pattern.host_arrays)])
-    return f"type(x) is scalar or ({fresh})"
-
-
-def _number_of(function: Function) -> Any:
-    """The type of a first result that is a number."""
-    aval = function.body.results[0].aval
-    return _PYTHONS.get(aval.dtype.kind) if aval.weak else aval.dtype.type
