@@ -187,26 +187,6 @@ def test_a_file_that_changed_without_a_reload_is_told(tmp_path: Path, monkeypatc
     np.testing.assert_array_equal(accelerate(module.known)(X), X)
 
 
-WITH_A_FUNCTION_INSIDE = """
-import numpy as np
-
-def f(x):
-    def inside(v: int | None) -> float:
-        total = np.sum(v)
-        return np.tanh(total)
-    kept = x[x > 0.5]
-    return inside(kept * x[0]) + inside(x * x), kept
-"""
-
-
-def test_a_function_within_pieces_of_a_file_written_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    write(tmp_path / "pieces_of_a_test.py", WITH_A_FUNCTION_INSIDE, 9)
-    module = importlib.import_module("pieces_of_a_test")
-    for found, expected in zip(accelerate(module.f)(X), module.f(X), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-15)  # sums in another order
-
-
 def test_what_was_read_stays_when_the_file_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     path = tmp_path / "removed_by_a_test.py"
