@@ -88,6 +88,13 @@ DIFFERENCES = """## Where results are not NumPy's
   KiB) as NumPy's: a reshape of a small one may be a view where NumPy copies.
 - Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
   open.
+- `np.power.reduce` and `np.arctan2.reduce` of floats go from element to element, as other ufuncs do; NumPy 2.4 reads
+  ahead there, and gives `x[0] ** x[-1]`.
+- `x ** 0.5` of a single number is its `np.sqrt` in compiled programs: -0.0 of -0.0, and NaN of an `np.float64` of
+  minus infinity.
+- The sum of a number or an array without axes is that number: of -0.0 it is not 0.0.
+- `order=` is followed where the function itself depends on it; results lie as the line on Fortran's order says.
+- ComplexWarning is NumPy's alone: compiled programs drop imaginary parts without one.
 - `sum` of a list or an array adds in NumPy's order in derivatives, where Python goes from left to right.
 - In derivatives, lists of unknown lengths that meet must be of one length: one of a single element is refused.
 - A global that another thread binds anew during a call may be read before or after.

@@ -65,7 +65,9 @@ template <class T> static inline bool operator==(complex_t<T> x, complex_t<T> y)
 #undef PAIR
 template <class U, class T> static inline complex_t<U> convert(complex_t<T> x) { return {(U)x.re, (U)x.im}; }
 static inline double modulus(complex_t<double> x) { return hypot(x.re, x.im); }
-static inline float modulus(complex_t<float> x) { return hypotf(x.re, x.im); }"""
+static inline float modulus(complex_t<float> x) { return hypotf(x.re, x.im); }
+static inline complex_t<double> of_parts(double re, double im) { return {re, im}; }
+static inline complex_t<float> of_parts(float re, float im) { return {re, im}; }"""
 """The quotient: R. L. Smith, Communications of the ACM 5 (1962), as NumPy divides."""
 
 HELPERS = {
@@ -198,5 +200,5 @@ template <class T> static inline complex_t<T> complex_sign(complex_t<T> z) {
 }""",
 }
 
-WORDS = frozenset(("absolute", "conjugate", "convert", "modulus", *HELPERS))
+WORDS = frozenset(("absolute", "conjugate", "convert", "modulus", "of_parts", *HELPERS))
 """What is called in kernels."""

@@ -132,9 +132,10 @@ WORDS = frozenset(
     absolute alignas alignof and and_eq argument answered asm auto bitand bitor bits bool break case catch char class
     compl complex_t conjugate const const_cast constexpr continue convert decltype default delete do double
     dynamic_cast else enum explicit export extern failed false float floor_divide for frame friend goto if inline int
-    integer_power joined larger linux long memory modulus mutable namespace new noexcept not not_eq nullptr operator or
-    or_eq order pair pow powf private protected public quotient register reinterpret_cast remainder_of result return
-    run short signbit signed sizeof smaller static static_assert static_cast struct switch template this thread_local
+    integer_power joined larger linux long memory modulus mutable namespace new noexcept not not_eq nullptr of_parts
+    operator or or_eq order pair pow powf private protected public quotient register reinterpret_cast remainder_of
+    result return run short signbit signed sizeof smaller static static_assert static_cast struct switch template this
+    thread_local
     threefry2x32 threefry_bits32
     Pcg64 Twister around below bitgen bounded generate inverted keep number_of polar source source_of word words
     throw true truncated_remainder try typedef typeid typename union unix unsigned using virtual void volatile wchar_t

@@ -7,7 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ..translator.bounds import Interval, divides_python_numbers, is_python_power, refuses_negative
+from ..translator.bounds import (
+    Interval,
+    divides_python_numbers,
+    is_natural_power,
+    is_python_power,
+    refuses_negative,
+)
 from ..translator.errors import TOO_WIDE, PythonComplexError, Span, WideIntError, tell_place
 from ..translator.ir import Apply, Const, DType, Statement, Var
 from ..translator.ops import FLOOR_DIVIDE, REMAINDER
@@ -111,11 +117,12 @@ class Checking(Values):
                     self.fail_where(f"{infinite} && {finite} && {numbers[0]} <= 0", "0", ValueError, domain, s.span)
                 self.fail_where(f"{infinite} && {finite}", "0", *beyond, s.span)
         if is_python_power(s):
-            x, y = numbers
-            pole = f"{x} == 0 && {y} < 0"
-            self.fail_where(pole, "0", ZeroDivisionError, "zero to a negative power", s.span)
-            message = "a negative Python float to a fractional power is a complex number"
-            self.fail_where(f"{nan} && {known}", "0", PythonComplexError, message, s.span)
+            if not is_natural_power(s):
+                x, y = numbers
+                pole = f"{x} == 0 && {y} < 0"
+                self.fail_where(pole, "0", ZeroDivisionError, "zero to a negative power", s.span)
+                message = "a negative Python float to a fractional power is a complex number"
+                self.fail_where(f"{nan} && {known}", "0", PythonComplexError, message, s.span)
             message = "(34, 'Numerical result out of range')"
             self.fail_where(f"{infinite} && {finite}", "0", OverflowError, message, s.span)
 

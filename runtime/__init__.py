@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 Fun = Callable[..., Any]
 
 
-def _accelerate(fun: Fun) -> Any:
+def _accelerate(fun: Fun, checks: bool = True) -> Any:
     from .calls.accelerate import accelerate
 
-    return accelerate(fun)
+    return accelerate(fun, checks=checks)
 
 
 def _plain(fun: Fun) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Fun = Callable[..., Any]
 
-accelerate: Callable[[Fun], Any]
+accelerate: Callable[..., Any]
 """For `arrays/eager`."""
 plain: Callable[[Fun], Any]
 """For `arrays/eager`: what CPython runs on NumPy arrays."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..translator.bounds import is_natural_power
 from ..translator.errors import TOO_WIDE, PythonComplexError, WideIntError
 from ..translator.ir import Apply, DType
 from ..translator.ops.core import Elementwise
@@ -47,10 +48,11 @@ def check_power(e: Emitter, s: Apply, result: Value) -> None:
     """Check x ** y of Python floats."""
     w = e.writer
     x, y = (e.spread(a, F64, ()) for a in s.args)
-    pole = w.both(_is_zero(w, x), w.compare("LT", y, w.splat(0.0, y)))
-    _fail(e, s, pole, ZeroDivisionError, "zero to a negative power")
-    complex_ = w.both(w.is_nan(result), _numbers(w, [x, y]))
-    _fail(e, s, complex_, PythonComplexError, "a negative Python float to a fractional power is a complex number")
+    if not is_natural_power(s):
+        pole = w.both(_is_zero(w, x), w.compare("LT", y, w.splat(0.0, y)))
+        _fail(e, s, pole, ZeroDivisionError, "zero to a negative power")
+        complex_ = w.both(w.is_nan(result), _numbers(w, [x, y]))
+        _fail(e, s, complex_, PythonComplexError, "a negative Python float to a fractional power is a complex number")
     diverged = w.both(w.is_infinite(result), _finite(w, [x, y]))
     _fail(e, s, diverged, OverflowError, "(34, 'Numerical result out of range')")
 

@@ -82,7 +82,15 @@ def is_python_power(s: Apply) -> bool:
     if s.op.name != "power" or not all(a.aval.weak for a in s.args) or s.targets[0].aval.dtype.kind != "f":
         return False
     exponent = s.args[1]
-    return not (isinstance(exponent, Const) and exponent.value >= 0 and exponent.value == int(exponent.value))
+    if isinstance(exponent, Const) and s.args[0].aval.dtype.kind == "i":  # of 63 bits, 16 of which are a float
+        return not (0 <= exponent.value <= 16 and float(exponent.value).is_integer())
+    return not (isinstance(exponent, Const) and exponent.value in (0, 1))
+
+
+def is_natural_power(s: Apply) -> bool:
+    """Whether all that Python may refuse of a power of floats is a result that is too large."""
+    exponent = s.args[1]
+    return isinstance(exponent, Const) and exponent.value >= 0 and float(exponent.value).is_integer()
 
 
 def is_python_function(s: Apply) -> bool:

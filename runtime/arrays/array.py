@@ -186,7 +186,14 @@ class Array(metaclass=_OfArrays):
 
     def block_until_ready(self) -> Array:
         """Wait until the value is computed; returns the Array. An error in the computation is raised here."""
-        self.device.wait(self.data())
+        data = self._data
+        if type(data) is _Deleted:
+            self.data()  # raises
+        try:
+            self._spec.device.wait(data)
+        except RuntimeError:
+            self.data()  # raises where a call has taken the memory over
+            raise
         return self
 
     def is_ready(self) -> bool:

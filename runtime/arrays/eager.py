@@ -1,7 +1,7 @@
 """NumPy calls on `Array`s, one at a time: each becomes a function of one line that is accelerated and cached.
 
     np.add(a, 1.0)            def add(x0, x1): return np.add(x0, x1)
-    a.sum(axis=0)             def sum(x, *, axis): return x.sum(axis=axis)
+    a.sum(axis=0)             def sum(x, axis): return x.sum(axis=axis)
     a[1:, i]                  def index(x, index): return x[index]
 
 What the translator refuses runs on the host with NumPy, with one warning for each function; the result is put back on
@@ -55,7 +55,15 @@ def index(x: Any, key: Any) -> Any:
     """x[key]. What a bool array selects has a size that only the host can know."""
     if any(getattr(k, "dtype", None) == np.bool_ for k in (key if isinstance(key, tuple) else (key,))):
         return on_host(operator.getitem, (x, key), {})
-    return expression("x[index]", ("x", "index"), (x, _of_known_bounds(key)))
+    return _run(_of_index(checks=not _is_within(x.shape, key)), (x, _of_known_bounds(key)), {})
+
+
+def _is_within(shape: tuple[int, ...], key: Any) -> bool:
+    """Whether the index is of numbers and slices, all inside an array of this shape, so that no program need check."""
+    parts = key if type(key) is tuple else (key,)
+    if len(parts) > len(shape):
+        return False
+    return all(type(k) is slice or (type(k) is int and -n <= k < n) for k, n in zip(parts, shape, strict=False))
 
 
 def _of_known_bounds(key: Any) -> Any:
@@ -75,7 +83,8 @@ def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any
     index = _of_known_bounds(index)
     given = (x, index) if update == "get" else (x, index, value)
     by_numpy = isinstance(x, np.ndarray | np.generic)
-    made = _of_update(update, tuple(fixed.items()), tuple(fill), by_numpy)
+    checks = not _is_within(np.shape(x), index)
+    made = _of_update(update, tuple(fixed.items()), tuple(fill), by_numpy, checks)
     if _goes_outside(options.get("mode")):
         return _run(made, given, fill)
     return _run(made, given, fill, by_cpython=partial(_stored, update))
@@ -126,7 +135,7 @@ def _run(
 ) -> Any:
     """The call; what cannot be compiled CPython runs, as `by_cpython` if that is given."""
     try:
-        return accelerated(*args, **options)
+        return accelerated(*args, *options.values())  # by position: calls with names take no short path
     except UnsupportedError as error:
         name = accelerated.__name__
         if name not in _warned:
@@ -187,18 +196,26 @@ def _of_method(name: str, count: int, options: tuple[str, ...]) -> Any:
 
 @cache
 def _of_expression(text: str, names: tuple[str, ...]) -> Any:
-    return _make("index" if "[" in text else "expression", list(names), (), text, {})
+    return _make("expression", list(names), (), text, {})
 
 
 @cache
-def _of_update(update: str, options: tuple[tuple[str, Any], ...], given: tuple[str, ...], by_numpy: bool) -> Any:
+def _of_index(*, checks: bool) -> Any:
+    return _make("index", ["x", "index"], (), "x[index]", {}, partial(above.accelerate, checks=checks))
+
+
+@cache
+def _of_update(
+    update: str, options: tuple[tuple[str, Any], ...], given: tuple[str, ...], by_numpy: bool, checks: bool
+) -> Any:
     """x.at[index].update(value, option=option), each option by its name; those `given` at each call are parameters.
     `by_numpy`: x is NumPy's, for which nothing is compiled.
     """
     own = ["x", "index"] if update == "get" else ["x", "index", "value"]
     arguments = _arguments(own[2:], [*(k for k, _ in options), *given])
     body = f"x.at[index].{update}({arguments})"
-    return _make("get" if update == "get" else "store", own, given, body, dict(options), by_numpy)
+    way = above.plain if by_numpy else partial(above.accelerate, checks=checks)
+    return _make("get" if update == "get" else "store", own, given, body, dict(options), way)
 
 
 def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:
@@ -206,19 +223,22 @@ def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:
 
 
 def _make(
-    name: str, positional: list[str], options: Sequence[str], body: str, names: dict[str, Any], by_numpy: bool = False
+    name: str,
+    positional: list[str],
+    options: Sequence[str],
+    body: str,
+    names: dict[str, Any],
+    way: Callable[[Callable[..., Any]], Any] | None = None,
 ) -> Any:
-    keywords = ["*", *options] if options else []
-    return _compile(name, f"def {name}({', '.join([*positional, *keywords])}):\n    return {body}\n", names, by_numpy)
-
-
-_counter = iter(range(1 << 62))
-
-
-def _compile(name: str, text: str, names: dict[str, Any], by_numpy: bool) -> Any:
-    """The accelerated function of this source, which tracebacks and the reader see through linecache."""
+    """The accelerated function of this body, or another `way` to run it; tracebacks and the reader see its source
+    through linecache.
+    """
+    text = f"def {name}({', '.join([*positional, *options])}):\n    return {body}\n"
     file = f"<untraced eager {name} {next(_counter)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space: dict[str, Any] = {"__name__": __name__, "np": np, **names}
     exec(compile(text, file, "exec"), space)
-    return (above.plain if by_numpy else above.accelerate)(space[name])
+    return (way or above.accelerate)(space[name])
+
+
+_counter = iter(range(1 << 62))

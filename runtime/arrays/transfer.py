@@ -13,12 +13,20 @@ from .adopted import adopted, is_on_gpu
 from .array import Array, spec_of
 
 
-def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
+def device_put(
+    x: Any,
+    device: Device | Sharding | str | None = None,
+    *,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
     """Copy each leaf of the tree `x` (an array or a number) to a device, as an `Array` of its shape and dtype.
 
     `device` is a Device, the name of a target, or a sharding (of which the first device is taken); the default is where
-    accelerated functions run. An Array that is on the device already is returned as it is. Raises TypeError for
-    arrays of objects, strings, dates or records, and TargetError where the machine lacks the device.
+    accelerated functions run. An Array that is on the device already is returned as it is, unless `may_alias` is
+    False: then it is copied. `donate` permits reuse of the memory of `x`, which is not made use of: `x` stays usable.
+    Raises TypeError for arrays of objects, strings, dates or records, and TargetError where the machine lacks the
+    device.
 
     >>> device_put(np.arange(3.0)) + 1
     Array([1., 2., 3.], dtype=float64)
@@ -31,7 +39,9 @@ def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
         if is_on_gpu(leaf):
             return put(adopted(leaf))
         if type(leaf) is Array:
-            return leaf if leaf.device is place else device_put(np.asarray(leaf), place)
+            if leaf.device is place and may_alias is not False:
+                return leaf
+            return put(np.array(leaf))
         host = np.asarray(leaf)
         if host.dtype.kind not in "biufcV" or host.dtype.names is not None:
             raise TypeError(f"an array of dtype {host.dtype} cannot be put on a device: only numbers and bool can")

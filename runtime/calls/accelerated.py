@@ -58,8 +58,10 @@ Fun = Callable[..., Any]
 _KINDS = 32
 """A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
 _HOLDERS = 16
-_OBJECTS = 8  # translations for objects of a class that are made at once: further ones when they would pay
 """This many objects get programs of their own; a translation takes tens of milliseconds."""
+_OBJECTS = 8  # translations for objects of a class that are made at once: further ones when they would pay
+_SHORTENED = 6
+"""Calls with arguments of this many kinds have generated code, each tried before the next (0.2 us)."""
 
 
 class Call:
@@ -100,7 +102,8 @@ class Accelerated:
     __defaults__ = OfFunction()
     __kwdefaults__ = OfFunction()
     finish: Finish | None = None
-    shortened: ClassVar[bool] = False  # whether `__call__` is generated code for the arguments of one entry
+    shortened: ClassVar[int] = 0  # for how many entries' arguments there is a `__call__` of generated code
+    takes: ClassVar[int | None] = None  # the number of arguments of the generated `__call__`
 
     def __init__(self, fun: Fun, options: Options) -> None:
         take_after(self, fun)
@@ -391,27 +394,30 @@ class Accelerated:
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             short = entry.holds(leaves) if isinstance(entry, TargetEntry) else type(entry) is EitherEntry
+            if type(self).shortened and (stale or type(self).shortened >= _SHORTENED):
+                self.__class__ = Accelerated
             if short and not kwargs:
-                self._shorten(entry, args, leaves)
+                self.__class__ = self._shorter(entry, args, leaves) or type(self)
             return entry
 
-    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
-        """Let further calls with arguments of this kind go straight to the entry."""
+    def _shorter(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        """The subclass whose calls with arguments of this kind go straight to the entry, if there is one."""
         from .entries import EitherEntry, TargetEntry
 
-        if isinstance(entry, EitherEntry):
+        arrays = [type(a) is Array for a in args]
+        if isinstance(entry, EitherEntry) and not any(arrays):
             from .numpycall import of_numpy
 
-            self.__class__ = of_numpy(Accelerated, entry, args) or type(self)
-            return
-        assert isinstance(entry, TargetEntry)
-        arrays = all(type(a) is Array for a in args)
-        if entry.direct and arrays:
-            self._fast[tuple([a._spec for a in args])] = entry
-        made = of_loops(Accelerated, entry, args, leaves)
-        if made is None and entry.direct and (arrays or not entry.translation.returned):
-            made = specialised(Accelerated, entry, args)
-        self.__class__ = made or type(self)
+            return of_numpy(type(self), entry, args)
+        served = entry.compiled if isinstance(entry, EitherEntry) else entry
+        assert isinstance(served, TargetEntry)
+        if all(arrays) and served.direct and served.places == list(range(len(args))):
+            self._fast[tuple([a._spec for a in args])] = served
+        made = of_loops(type(self), served, args, leaves)
+        handed = served.translation.returned and not (any(arrays) and _are_unchanging(args))
+        if made is None and served.direct and not handed:
+            made = specialised(type(self), served, args)
+        return made
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """The arguments, by position or name, that are objects of the user's classes.
@@ -446,8 +452,6 @@ class Accelerated:
             found._ledger = found._ledger_of_objects = self._ledger_of_objects
             kept = self._methods if methods is None else methods.setdefault(self, {})
             kept[(*objects, *map(id, others))] = found
-            if objects.keys() == {0}:
-                bind(found, self, first)
         return found
 
     # ---- what else can be done with it -----------------------------------------------------------
@@ -530,7 +534,10 @@ class Accelerated:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        return self._holding({0: instance})
+        method = self._holding({0: instance})
+        if not hasattr(method, "__self__"):  # not at other calls: they keep nothing of functions that come and go
+            bind(method, self, instance)
+        return method
 
     def __reduce__(self) -> Any:
         """Pickle by name, if that leads to this object (a decorated function, a bound method); else the function and
@@ -553,6 +560,14 @@ def _are_named(signature: inspect.Signature, places: Iterable[int | str]) -> boo
 _KIND = inspect.Parameter
 
 
+def _are_unchanging(values: Sequence[Any]) -> bool:
+    """Whether nobody can tell these values, where they are handed back, from others that are equal."""
+    return all(_are_unchanging(x) if type(x) is tuple else type(x) in _UNCHANGING for x in values)
+
+
+_UNCHANGING = frozenset({Array, int, float, complex, bool, str, slice, type, type(None)})
+
+
 def accelerated(fun: Fun, options: Options) -> Accelerated:
     return (Checked if options.check_grads else Accelerated)(fun, options)
 
@@ -568,5 +583,6 @@ class Checked(Accelerated):
         self._sampler.check(args, kwargs)
         return super()._general(args, kwargs)
 
-    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorter(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         """Every call must pass `_general`, so that it can be checked."""
+        return None

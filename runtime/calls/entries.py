@@ -34,7 +34,7 @@ from ...translator.reading.handed import (
     needs_arguments,
     owned_parts,
 )
-from ...translator.reading.signature import Signature, arguments_of, value_key
+from ...translator.reading.signature import Signature, arguments_of, is_swapped, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.records import dataclass
 from ...translator.routines import runs_in_cpython
@@ -235,7 +235,9 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         known = known_leaves(translation)
         stages = translation.stages.without(known)
         function = stages[LAST]
-        if (known and not function.body.statements) or runs_in_numpy(function, printed=stages.unfused):
+        chosen = accelerated.options.target != "auto"
+        by_numpy = runs_in_numpy(function, printed=stages.unfused, chosen=chosen)
+        if by_numpy or (known and not function.body.statements):
             return EitherEntry(translation, binding, accelerated)
         if price := seconds_of_compiling(function):
             return LaterEntry(translation, binding, accelerated, price)
@@ -251,6 +253,7 @@ class HostEntry(Entry):
     def __init__(self, translation: Translation, binding: Binding) -> None:
         super().__init__(translation, binding)
         self.assemble = argument_assembler(tuple(tree for _, tree in binding.signature.params))
+        self.swapped = binding.signature.swapped
 
     @functools.cached_property
     def call(self) -> Callable[..., Any]:
@@ -289,8 +292,13 @@ class HostEntry(Entry):
         return _Owner(given, avals, ordered, known).owned(self.function.out, result)
 
     def _called(self, arguments: Sequence[Any]) -> Any:
+        """The program's result. It knows numbers, not the order of their bytes: it is given the processor's."""
+        native = [_native(x) if i in self.swapped else x for i, x in enumerate(arguments)]
         try:
-            return self.call(*self.assemble(arguments))
+            result = self.call(*self.assemble(native))
+            for i in self.swapped.intersection(self.mutated):
+                arguments[i][...] = native[i]
+            return result
         except Exception as error:
             from ...translator.printing.executable import tell_origin
 
@@ -314,6 +322,10 @@ def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
         for x, old in zip(written, before, strict=True):
             x[...] = old
         raise
+
+
+def _native(x: Any) -> Any:
+    return x.astype(x.dtype.newbyteorder("=")) if is_swapped(x) else x
 
 
 def _is_turned(x: np.ndarray[Any, Any]) -> bool:
@@ -360,6 +372,8 @@ class _Owner:
         if not is_array and isinstance(x, np.ndarray) and not x.shape:
             return x[()]
         if not isinstance(x, np.ndarray):
+            if isinstance(x, np.generic) and aval.weak:
+                return x.item()
             return aval.dtype.type(x) if type(x) in _NUMBERS and not aval.weak else x
         owner = x
         while isinstance(owner.base, np.ndarray):
@@ -404,10 +418,10 @@ class TargetEntry(Entry):
         results = [r.aval for r in translation.source.body.results[: self.leaf_count]]
         self.outs = [spec_of(a, self.device) for a in results]
         self.finish = [_finisher(a, t == ARRAY) for a, t in zip(results, leaf_nodes(f.out), strict=True)]
-        straight = self.sources == list(range(len(self.sources)))
-        # whether a call with Arrays alone can skip all but the guards
-        unseen = not (self.values or self.captures or self.mutated or self.layouts)
-        self.direct = straight and unseen and not translation.changes
+        # the positions, in call order, of the program's parameters, where a call can skip all but the guards
+        self.places = [s for s in self.sources if type(s) is int]
+        unseen = not (self.captures or self.mutated or self.layouts)
+        self.direct = len(self.places) == len(self.sources) and unseen and not translation.changes
         beside = translation.changes or translation.beside or self.captures or self.layouts
         self.alone = not (beside or donated or self.hosted)  # what a call is given and gives is arguments and results
 
@@ -533,7 +547,11 @@ class EitherEntry(HostEntry):
         if any(type(x) is Array for x in leaves):
             return self.compiled.run(leaves)
         with np.errstate(all="ignore"), span(self._shown):
-            return super().run(leaves)
+            try:
+                return super().run(leaves)
+            except Exception as error:
+                error.__traceback__ = None  # of a source that nobody asked for: the error names the user's line
+                raise
 
 
 class LaterEntry(EitherEntry):

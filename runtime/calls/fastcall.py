@@ -2,8 +2,8 @@
 kinds seen last, and the guards of a program.
 
 jax.jit answers such a call in C++; a general Python path takes as long again. So each accelerated function, once
-compiled, moves to a subclass whose `__call__` is written for that one signature; everything else falls
-through to the general path:
+compiled, moves to a subclass whose `__call__` is written for that one signature. Everything else falls through to
+that of the class before, for the kind of arguments seen before, and at the end to the general path:
 
     def __call__(self, a0=None, a1=None, /, *rest, **named):
         try:
@@ -46,6 +46,7 @@ GONE = "donated"
 """What XLA says of an argument whose memory is gone, or is given away by this call; the general path says which."""
 SMALL = 1 << 15  # bytes: above, arguments and results are handed over without copies, by the general path
 _HOST_KINDS = frozenset({np.ndarray, HostArray})
+_LEAVES = frozenset({Array, float, int, complex, *_HOST_KINDS})  # the data leaves among what a Pattern tests
 _NONE: Mapping[int, Any] = {}
 _ABSENT: Any = type("Absent", (), {"_spec": None})()
 
@@ -117,12 +118,14 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble_result}
     names |= {"gone": GONE, "stopped": MESSAGE}
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
-    pattern = Pattern(names)
+    pattern = Pattern(names, statics=dict(entry.values))
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
     text_of_call = getattr(entry.full, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
         return None
-    call = text_of_call(pattern.data, pattern.arrays, names)
+    if not entry.places:  # nothing but values that the program is made for
+        return None
+    call = text_of_call([pattern.data[s] for s in entry.places], pattern.arrays, names)
     if call is None or (pattern.arrays and call[1]):
         return None
     names |= {f"t{i}": t for i, t in enumerate(entry.outs)}
@@ -158,20 +161,24 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
 
 
 def class_of(base: type, names: dict[str, Any], count: int, attempt: str) -> type:
-    """A subclass whose `__call__` makes the attempt with so many arguments; without a result the call is any call."""
+    """A subclass whose `__call__` makes the attempt with so many arguments; without a result the call is that of
+    `base`, which may be such a subclass for arguments of another kind.
+    """
     names |= {"__name__": __name__, "absent": _ABSENT, "general": base.__call__, "trim_traceback": trim_traceback}
     parameters = [f"a{i}" for i in range(count)]
+    listed = ", ".join(parameters)
+    others = listed if getattr(base, "takes", None) == count else f"*(a for a in ({listed},) if a is not absent)"
     text = f"""
 def __call__(self, {", ".join(f"{a}=absent" for a in parameters)}, /, *rest, **named):{attempt}
-    given = ({", ".join(parameters)},)
     try:
-        return general(self, *(a for a in given if a is not absent), *rest, **named)
+        return general(self, {others}, *rest, **named)
     except Exception as error:
         trim_traceback(error)
         raise
 """
     exec(compile(text, "<untraced call>", "exec"), names)
-    members = {"__call__": names["__call__"], "__module__": base.__module__, "__slots__": (), "shortened": True}
+    members = {"__call__": names["__call__"], "__module__": base.__module__, "__slots__": ()}
+    members |= {"shortened": getattr(base, "shortened", 0) + 1, "takes": count}
     return type(base.__name__, (base,), members)
 
 
@@ -230,23 +237,37 @@ def of_loops(base: type, entry: TargetEntry, args: Sequence[Any], leaves: Sequen
 
 class Pattern:
     """Tests that arguments are of the kinds seen, and the expressions of their data, in the order of the leaves. There
-    is none for arrays of more bytes than `largest`. The leaves among the `statics` have these values.
+    is none for arrays of more bytes than `largest`. The leaves among the `statics` have these values. With `numbers`
+    there are tests of NumPy's own.
     """
 
-    def __init__(self, names: dict[str, Any], largest: float = SMALL, statics: Mapping[int, Any] = _NONE) -> None:
+    def __init__(
+        self,
+        names: dict[str, Any],
+        largest: float = SMALL,
+        statics: Mapping[int, Any] = _NONE,
+        numbers: bool = False,
+    ) -> None:
         self.names, self.largest, self.statics = names, largest, statics
         self.tests: list[str] = []
         self.data: list[str] = []
         self.arrays = 0
-        self.host_arrays = 0
+        self.host_arrays: list[str] = []
         self.hosted = False
         self.children = 0
+        self.numbers = numbers
 
     def add(self, path: str, x: Any, given: str = "") -> bool:
         """False where there is no quick test for something like `x`. `path` is a name; where it is not bound before,
         `given` is the expression that binds it, and stands for it in the first test.
         """
         cls, given = type(x), given or path
+        if len(self.data) in self.statics and cls in _LEAVES:
+            if cls is not int:
+                return False
+            self.tests.append(f"type({given}) is int and {path} == {x}")
+            self.data.append(path)
+            return True
         if cls is Array:
             self.names[f"s{self.arrays}"] = x._spec
             self.tests.append(f"{given}._spec is s{self.arrays}")
@@ -256,17 +277,16 @@ class Pattern:
         if cls in _HOST_KINDS:
             if x.nbytes > self.largest or not x.dtype.isnative or not x.itemsize:
                 return False
-            dtype = f"d{self.host_arrays}"
+            dtype = f"d{len(self.host_arrays)}"
             self.names[dtype] = x.dtype
             self.tests.append(f"type({given}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
             self.data.append(path)
-            self.host_arrays += 1
+            self.host_arrays.append(path)
             self.hosted |= cls is HostArray
             return True
-        if len(self.data) in self.statics and cls is not int:
-            return False
-        if len(self.data) in self.statics:
-            self.tests.append(f"type({given}) is int and {path} == {x}")
+        if self.numbers and isinstance(x, np.number | np.bool):
+            self.names[f"t_{path}"] = cls
+            self.tests.append(f"type({given}) is t_{path}")
             self.data.append(path)
             return True
         if cls in (float, int, complex):
@@ -279,6 +299,13 @@ class Pattern:
             return True
         if cls in (bool, str):
             self.tests.append(f"type({given}) is {cls.__name__} and {path} == {x!r}")
+            return True
+        if cls is slice and all(b is None or type(b) is int for b in (x.start, x.stop, x.step)):
+            self.tests.append(f"type({given}) is slice and {path} == {x!r}")
+            return True
+        if isinstance(x, type):
+            self.names[f"t_{path}"] = x
+            self.tests.append(f"{given} is t_{path}")
             return True
         if cls not in (tuple, list, dict) or (cls is dict and not all(type(k) is str for k in x)):
             return False

@@ -30,31 +30,35 @@ from .fastcall import MAX_ARGUMENTS, Pattern, class_of, guard_text
 if TYPE_CHECKING:
     from .entries import EitherEntry
 
+_PYTHONS = {"f": float, "i": int, "c": complex}  # the types of weak results
+
 
 def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
-    """The subclass of `base`, Accelerated, for arguments that are NumPy arrays and numbers and a result that is one;
-    None where that cannot be.
+    """The subclass of `base`, Accelerated, for arguments that are NumPy arrays, numbers and tuples, lists and dicts of
+    them; None where that cannot be.
     """
     function = entry.function
-    single = function.out.kind is Kind.LEAF and isinstance(function.body.results[0], Var)
-    if not (entry.alone and single and 0 < len(args) <= MAX_ARGUMENTS):
+    own = all(isinstance(r, Var) or not r.aval.shape for r in function.body.results)
+    if entry.swapped or not (entry.alone and own and 0 < len(args) <= MAX_ARGUMENTS):
         return None
     names: dict[str, Any] = {"ndarray": np.ndarray, "errstate": np.errstate, "observed": is_observed}
     names |= {"state": strict.STATE.get, "calm": strict.CALM, "run": entry.call, "finish": entry.finished}
-    pattern = Pattern(names, math.inf, dict(entry.values))
-    leaves = all(type(x) in (np.ndarray, float, int, complex) for x in args)
-    matched = leaves and all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
-    if not matched or pattern.hosted or not pattern.host_arrays:
+    pattern = Pattern(names, math.inf, dict(entry.values), numbers=True)
+    matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
+    if not matched or pattern.hosted or pattern.arrays or len(pattern.data) != len(entry.binding.sources):
         return None
     tests = ["not rest", "not named", *pattern.tests, "state() is calm[0]", "not observed()"]
     if entry.translation.guards:
         tests.append(guard_text(entry.translation.guards, names))
-    arrays = [a for a, x in zip(pattern.data, args, strict=True) if isinstance(x, np.ndarray)]
     if entry.translation.ordered:
-        tests += [f"{a}.flags.c_contiguous" for a in arrays]
-    given = ", ".join(pattern.data)
-    names["scalar"] = function.body.results[0].aval.dtype.type
-    own = " and ".join(["type(x) is ndarray", "x.base is None", *(f"x is not {a}" for a in arrays)])
+        tests += [f"{a}.flags.c_contiguous" for a in pattern.host_arrays]
+    done = "False"
+    if function.out.kind is Kind.LEAF and function.body.results:
+        aval = function.body.results[0].aval
+        names["scalar"] = _PYTHONS.get(aval.dtype.kind) if aval.weak else aval.dtype.type
+        fresh = ["type(x) is ndarray", "x.base is None", *(f"x is not {a}" for a in pattern.host_arrays)]
+        done = f"type(x) is scalar or ({' and '.join(fresh)})"
+    leaves = "".join(f"{x}, " for x in pattern.data)
     return class_of(
         base,
         names,
@@ -63,10 +67,10 @@ def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
     try:
         if {" and ".join(tests)}:
             with errstate(all="ignore"):
-                x = run({given})
-            if type(x) is scalar or ({own}):
+                x = run({", ".join(f"a{i}" for i in range(len(args)))})
+            if {done}:
                 return x
-            return finish(x, ({given},))
+            return finish(x, ({leaves}))
     except Exception:
         pass  # nothing has been written: the general path makes the call again, and says what is wrong with it""",
     )

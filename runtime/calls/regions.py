@@ -285,8 +285,9 @@ class Region(Accelerated):
         """Whether it always runs as it is."""
         return bool(self._always) or (self.again is not None and self.again.idle)
 
-    def _shorten(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def _shorter(self, entry: Entry, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         """Results are put together here, so no call goes past this class."""
+        return None
 
     def functions(self) -> list[Function]:
         """The programs that were compiled for it."""

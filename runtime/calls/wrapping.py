@@ -49,9 +49,9 @@ def by_name(wrapper: Any) -> Any:
     """How `pickle` finds a wrapper again: a decorated function by its qualified name, a bound method at its object.
     None where neither leads to it.
     """
-    instance = getattr(wrapper, "__self__", None)
-    if instance is not None and getattr(instance, wrapper.__name__, None) is wrapper:
-        return getattr, (instance, wrapper.__name__)
+    instance, attribute = getattr(wrapper, "__self__", None), wrapper.__name__
+    if instance is not None and getattr(instance, attribute, None) is wrapper:
+        return getattr, (instance, attribute)
     name = getattr(wrapper.fun, "__qualname__", "")
     found: Any = sys.modules.get(getattr(wrapper.fun, "__module__", ""))
     for part in name.split("."):

@@ -62,6 +62,7 @@ class Inspection:
     def __init__(self, accelerated: Accelerated, signature: Signature, translation: Translation, compile: bool) -> None:
         self.name = getattr(accelerated.fun, "__name__", translation.source.name)
         self.target = "numpy" if runs_in_cpython(translation.source.body) else accelerated.target
+        self._is_chosen = accelerated.options.target != "auto"
         self.signature = signature
         self.function = translation.source
         self._translation = translation
@@ -89,11 +90,12 @@ class Inspection:
     def runner(self) -> str:
         """The runner of a call with NumPy arrays: "xla", "triton", "cuda", or "numpy", which executes `source`.
 
-        "numpy" also serves the target "cpu" where the program is little more than large calls of NumPy, and "loops"
-        where it is little more than native loops, which Python calls; calls with Arrays are XLA's there.
+        "numpy" also serves the target "cpu" where the program is little more than large calls of NumPy or, for "auto",
+        a few operations on numbers, and "loops" where it is little more than native loops, which Python calls; calls
+        with Arrays are XLA's there.
         """
         if self.target == "cpu":
-            if runs_in_numpy(self.fused, printed=self._translation.stages.unfused):
+            if runs_in_numpy(self.fused, printed=self._translation.stages.unfused, chosen=self._is_chosen):
                 return "numpy"
             return "loops" if runs_in_loops(self.fused) else "xla"
         return "xla" if self.target == "tpu" else self.target

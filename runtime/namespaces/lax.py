@@ -85,6 +85,7 @@ from ...translator.library.windows import static_slice as slice
 from ...translator.ops.arithmetic import quotient
 from ...translator.ops.bessel import i0e, i1e
 from ...translator.ops.gamma import digamma, gammaln
+from ...translator.ops.selection import of_parts
 from ...translator.ops.special import erf, erfc, erfinv
 from ..arrays.hosted import offer
 from ..targets.devices import platform_read_for
@@ -465,7 +466,7 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Any:
 
 def complex(x: Any, y: Any) -> Any:
     """x + iy, of operands that broadcast: complex128, complex64 of float32."""
-    return x + 1j * y
+    return of_parts(x, y)
 
 
 def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:

@@ -77,13 +77,17 @@ def runs_in_loops(function: Function) -> bool:
     return _loops_alone(function, checks=True) is not None
 
 
-def runs_in_numpy(function: Function, copied: Collection[int] = (), printed: Function | None = None) -> bool:
+def runs_in_numpy(
+    function: Function, copied: Collection[int] = (), printed: Function | None = None, chosen: bool = True
+) -> bool:
     """Whether the fused program for "cpu" runs faster as its source, `printed` before fusion, when called with NumPy
-    arrays, of which those at the places `copied` do not lie as XLA wants them.
+    arrays, of which those at the places `copied` do not lie as XLA wants them. Where nobody has `chosen` the target,
+    tiny programs do, too.
     """
+    from ...tpu.by_cpython import is_tiny
     from ...tpu.by_numpy import by_numpy
 
-    return by_numpy(function, copied, printed)
+    return (not chosen and printed is not None and is_tiny(printed)) or by_numpy(function, copied, printed)
 
 
 def seconds_of_compiling(function: Function) -> float:

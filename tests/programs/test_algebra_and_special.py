@@ -158,6 +158,7 @@ RAISES: list[tuple[str, type[Exception], Any]] = [
     ("np.linalg.lstsq(x, x[:2])", np.linalg.LinAlgError, A),
     ("np.polyder(x, -1)", ValueError, V),
     ("np.polyfit(x, x[1:], 1)", TypeError, W),
+    ("np.polynomial.chebyshev.chebfit(x, x, [2, -1])", ValueError, W),
     ("np.i0(x)", TypeError, Z),
 ]
 

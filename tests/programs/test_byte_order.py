@@ -65,6 +65,13 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "sum": lambda x: np.sum(x, axis=0),
     "arithmetic": lambda x: np.where(x > 1, x, x + 1),
     "joined": lambda x: np.concatenate([x, x]),
+    "neighbours": lambda x: (np.nextafter(x[1:], 1.0), np.spacing(x[1:]), np.spacing(x[1, 0]), np.spacing(OUTSIDE[1:])),
+    "nothing added": lambda x: (+x, x * 1, x - 0.0, np.where(x > 1, x, x), np.maximum(x, x), x.astype(float)),
+    "averages": lambda x: (np.mean(x, axis=0), x.var(0), np.nanstd(x, axis=1)),
+    "rounded": lambda x: np.round(x.astype(np.int32)) + np.round(x),
+    "imaginary part": lambda x: (x.imag, np.imag(x[0])),
+    "in Fortran's order": lambda x: np.asfortranarray(x),
+    "without axes": lambda x: (np.copy(x[0, 0, ...]), np.zeros_like(x[0, 0, ...]), np.roll(x[1, 0, ...], 1)),
     "outside": lambda x: (OUTSIDE.copy(), x + OUTSIDE),
 }
 
@@ -79,10 +86,11 @@ def given() -> np.ndarray[Any, Any]:
     return np.arange(60.0).reshape(20, 3).astype(">f8")
 
 
+@pytest.mark.parametrize("target", ["numpy", "auto"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_have_the_order_of_numpys(name: str) -> None:
+def test_results_have_the_order_of_numpys(name: str, target: str) -> None:
     x, y = given(), given()
-    expected, got = PROGRAMS[name](x), accelerate(PROGRAMS[name], fallback="numpy")(y)
+    expected, got = PROGRAMS[name](x), accelerate(PROGRAMS[name], target=target, fallback="numpy")(y)
     assert described(got) == described(expected)
     assert described(y) == described(x)
 

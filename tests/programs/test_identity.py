@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,15 @@ from comparing import TARGETS, Cases, assert_same, check
 from untraced import accelerate
 
 X = np.array([1.0, -2.0, 3.0])
+
+
+@dataclass
+class Point:
+    v: int
+    left: Any = None
+    right: Any = None
+
+
 CASES = Cases()
 
 
@@ -23,6 +33,25 @@ def twice() -> tuple[Any, ...]:
 @CASES(twice, (X, X.copy()), lambda: (X, X[:]), (3, 3), (2.0, 3.0), (X, 1.0))
 def two_arguments(a, b):
     return a is b, a is not b
+
+
+@CASES(
+    *(lambda v=v: (v, v) for v in ([1, 2], {"a": X}, (X, 1), Point(1, None), {1, 2})), ([1], [1]), (Point(1), Point(1))
+)
+def two_containers(a, b):
+    return a is b, [a][0] is not b, a is not None and (a == b) is True
+
+
+@CASES(lambda: (Point(1, Point(2), Point(3)),))
+def common_ancestor(root):
+    return ancestor(root, root.left, root.right) is root, ancestor(root, root.left, root.left) is root.left
+
+
+def ancestor(root, p, q):
+    if root is None or root is p or root is q:
+        return root
+    left, right = ancestor(root.left, p, q), ancestor(root.right, p, q)
+    return root if left is not None and right is not None else left or right
 
 
 @CASES(twice, (X, X.copy()))

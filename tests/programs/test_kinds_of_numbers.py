@@ -422,3 +422,88 @@ def test_python_ints_of_unsigned_numbers_in_native_loops(last):
     for most in (300, 301, 302):
         words = np.array([*range(5, 16), last], np.uint64)
         assert compiled(words, most) == chosen_sum(words, most)
+
+
+def joined_numbers(re, im):
+    return complex(re, im), complex(re), complex(re + 1j, im), complex(1j * re, 2j * im)
+
+
+def joined_arrays(re, im):
+    z = np.zeros(re.shape, complex)
+    z.real = re
+    z.imag = im
+    w = np.zeros(len(re), complex)
+    for i in range(len(re)):
+        w[i] = complex(im[i], re[i])
+    return z, w, np.nan_to_num(z)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_parts_are_joined_to_the_bit(target):
+    """The signs of zeros, and infinities beside other numbers. NaN has none that counts."""
+    special = [0.0, -0.0, 1.5, np.inf, -np.inf, np.nan]
+    re, im = (x.ravel() for x in np.meshgrid(special, special))
+    numbers, arrays = accelerate(joined_numbers, target=target), accelerate(joined_arrays, target=target)
+    for x, y in zip(re.tolist(), im.tolist(), strict=True):
+        assert repr(numbers(x, y)) == repr(joined_numbers(x, y))
+    for found, expected in zip(arrays(re, im), joined_arrays(re, im), strict=True):
+        assert list(map(repr, found)) == list(map(repr, expected))
+
+
+def squared(x, h, n):
+    total = x**2
+    for i in range(n):
+        total += ((i + 0.5) * h) ** 2
+    return total
+
+
+def filled_with_squares(h, y):
+    for i in range(len(y)):
+        y[i] = (i * h) ** 2
+    return y
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_powers_of_python_floats_are_never_infinite(target):
+    powers, filled = accelerate(squared, target=target), accelerate(filled_with_squares, target=target)
+    assert powers(3.0, 0.5, 7) == squared(3.0, 0.5, 7)
+    assert powers(np.inf, 0.5, 7) == np.inf
+    assert filled(1e10, np.zeros(5)).tolist() == filled_with_squares(1e10, np.zeros(5)).tolist()
+    for call in (lambda: powers(1e200, 0.5, 7), lambda: powers(1.0, 1e200, 7), lambda: filled(1e160, np.zeros(5))):
+        with pytest.raises(OverflowError):
+            call()
+
+
+def numpys_own(x):
+    return np.any(bool(x[0])), np.max(np.array_equal(x, x)), np.less(float(x[0]), 2), np.min(float(x[0])), bool(x[0])
+
+
+def stored_into_a_number(x):
+    place = np.argmin(x, axis=0)
+    place[np.asarray(place) > 0] += 1
+    return place
+
+
+def sorted_number(x):
+    total = x.sum()
+    total.sort()
+    return total
+
+
+def divisors(x, k):
+    return np.gcd(x, k), np.lcm(x, k)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_numbers_of_numpy_are_not_pythons(target):
+    x, small = np.array([3.0, 1.0]), np.array([4, 6], np.uint8)
+    found = accelerate(numpys_own, target=target)(x)
+    assert list(map(type, found)) == [np.bool_, np.bool_, np.bool_, np.float64, bool]
+    with pytest.raises(TypeError):
+        accelerate(stored_into_a_number, target=target)(x)
+    with pytest.raises(np.exceptions.AxisError):
+        accelerate(sorted_number, target=target)(x)
+    for k in (-1, 300):
+        with pytest.raises(OverflowError):
+            accelerate(divisors, target=target)(small, k)
+    assert [v.tolist() for v in accelerate(divisors, target=target)(small, 10)] == [[2, 2], [20, 30]]

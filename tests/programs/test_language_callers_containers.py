@@ -135,6 +135,16 @@ def dictloop(x):
 
 
 @CASES((A,))
+def by_known_heads(x):
+    d = {"b": x[0] ** 2, "a": x[1] * x[2]}
+    total = 0.0
+    for _, v in sorted(d.items()):
+        total = total * 2 + v
+    rows = [(k % 3, "q", v) for k, v in zip((5, 3, 4), x)]
+    return total, sorted(rows, reverse=True), min(d.items()), max(rows), max(d.items(), key=lambda kv: kv)
+
+
+@CASES((A,))
 def strbuild(x):
     s = ""
     for i in range(3):

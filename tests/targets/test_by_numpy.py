@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import accelerate, device_put
+from untraced import accelerate, device_put, tree
 from untraced.runtime.calls import entries
 from untraced.runtime.targets import programs
 from untraced.tpu import by_numpy, host_calls
@@ -172,7 +173,7 @@ def scaled(a: Any, x: Any) -> Any:
 
 @pytest.mark.usefixtures("any_size")
 def test_arguments_results_and_their_memory_are_those_of_compiled_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, **_: True)
     a, x = RANDOM.normal(size=(5, 4)), RANDOM.normal(size=4)
     ours = accelerate(scaled, target="cpu")
     mine, theirs = a.copy(), a.copy()
@@ -190,7 +191,7 @@ def test_arguments_results_and_their_memory_are_those_of_compiled_programs(monke
 
 @pytest.mark.usefixtures("any_size")
 def test_arrays_of_devices_are_computed_with_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, **_: True)
     x = RANDOM.normal(size=50)
     ours = accelerate(lambda x: np.cumsum(x), target="cpu")
     np.testing.assert_allclose(ours(x), np.cumsum(x), rtol=1e-15)
@@ -200,7 +201,7 @@ def test_arrays_of_devices_are_computed_with_by_xla(monkeypatch: pytest.MonkeyPa
 
 
 def test_warnings_of_arithmetic_do_not_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, **_: True)
     with warnings.catch_warnings(), np.errstate(all="warn"):
         warnings.simplefilter("error")
         found = accelerate(lambda x: 1.0 / x, target="cpu")(np.zeros(3))
@@ -209,7 +210,7 @@ def test_warnings_of_arithmetic_do_not_come_out(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_fails_after_it_has_written_leaves_the_arguments_to_cpython(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPython runs the call again, from its start: one store is made, not two."""
-    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, printed: True)
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function, **_: True)
 
     def stored(a: Any, i: Any) -> Any:
         a += 1.0
@@ -291,3 +292,60 @@ def test_only_long_straight_programs_on_few_elements_wait(monkeypatch: pytest.Mo
     assert 0.0 < price(spread_out, few) < 1.0
     assert price(spread_out, many) == 0.0
     assert price(iterate, few, 100_000) == 0.0
+
+
+# ---- programs of few operations ------------------------------------------------------------------
+
+
+def distance(x: Any, y: Any) -> Any:
+    d = x - y
+    return math.sqrt(d * d + 1.0) if d > 0 else d / (1.0 + abs(y))
+
+
+def spread(p: Any, v: Any) -> Any:
+    return {"sum": p[0] + p[1], "scaled": v * p[0]}
+
+
+F64, F32 = np.float64, np.float32
+V = np.array([1.0, 2.0, -3.0])
+TINY = [
+    (lambda x, y: x * y + 1, (2.0, 3.0)), (lambda x, y: x * y + 1, (2, 3)), (lambda x, y: x * y, (2.0, 3j)),
+    (lambda x, y: x / y, (F32(2), 3.0)), (lambda x, y: x - y, (F64(2), np.int32(3))), (distance, (1.0, 2.5)),
+    (distance, (3.5, 2.5)), (lambda v: v[0] * v[1] - v[2], (V,)), (lambda v: np.sqrt(v @ v), (V,)),
+    (spread, ((1.0, 2), V)), (lambda x, y: (x > y, not x), (1.0, 2.0)), (lambda x: x**2, (3,)),
+    (lambda d: d["a"] - d["b"][1], ({"a": 1.0, "b": [2.0, V]},)),
+    (lambda v, up: v[::-1] if up else v + 0, (V, True)), (lambda v: v.T, (V,)), (lambda v: 2.0, (V,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("f", "args"), TINY)
+def test_cpython_runs_tiny_programs_with_the_results_of_plain_functions(f: Any, args: Any) -> None:
+    ours = accelerate(f)
+    for _ in range(3):
+        got, want = ours(*args), f(*args)
+        assert tree.structure(got) == tree.structure(want)
+        for x, y in zip(tree.leaves(got), tree.leaves(want), strict=True):
+            assert type(x) is type(y) and np.asarray(x).dtype == np.asarray(y).dtype
+            np.testing.assert_array_equal(x, y)
+    [entry] = [e for found in ours._entries.values() for e in found]
+    assert isinstance(entry, entries.EitherEntry) and ours.inspect(*args).runner == "numpy"
+    on_device = [device_put(a) if isinstance(a, np.ndarray) else a for a in args]
+    for x, y in zip(tree.leaves(ours(*on_device)), tree.leaves(f(*args)), strict=True):
+        np.testing.assert_allclose(np.asarray(x), y, rtol=1e-15)
+
+
+def test_whoever_names_the_target_gets_it() -> None:
+    assert accelerate(lambda x: x + 1, target="cpu").inspect(1.0).runner == "xla"
+    assert accelerate(lambda v: np.sum(v * v) + np.max(v)).inspect(V).runner == "xla"
+    assert accelerate(lambda v: v + 1).inspect(np.ones(100)).runner == "xla"
+
+
+def test_tiny_programs_raise_what_python_raises_at_the_line() -> None:
+    ours = accelerate(lambda x, y: x / y + x**2)
+    assert ours(1.0, 2.0) == 1.5
+    with pytest.raises(ZeroDivisionError, match="test_by_numpy.py"):
+        ours(1.0, 0.0)
+    with pytest.raises(OverflowError):
+        ours(1e200, 1.0)
+    assert accelerate(lambda n: n * n + 1)(2**62) == 2**124 + 1
+    assert ours(np.float64(1.0), 0.0) == np.inf

@@ -73,6 +73,14 @@ def packed(x, y):
     return x * y + 2.0
 
 
+def joined(x, y):
+    z = x.copy()
+    z.real = y.imag
+    w = np.zeros(x.shape, np.complex64)
+    w.imag = y.real
+    return z, w
+
+
 def powers(x, y):
     return x**2, x**y, x**0.5, x**-1, 2.0**x
 
@@ -100,6 +108,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "stored": (stored, (numbers(30), PLACES, numbers(40)), "scatter"),
     "added": (added, (numbers(30), PLACES, numbers(40)), "scatter"),
     "cast": (cast, (np.round(numbers(50)), np.round(numbers(50))), "pointwise"),
+    "joined": (joined, (numbers(30), numbers(30)), "pointwise"),
     "powers": (powers, (numbers(30), numbers(30)), "pointwise"),
     "lanes": (vmap(escape), (numbers(50),), "lanes"),
 }

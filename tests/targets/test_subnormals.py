@@ -80,12 +80,12 @@ def texts_with_the_call(monkeypatch, run):
 
 @needs_compiler
 def test_little_work_goes_without_the_call_and_the_switch_says_so_for_all(monkeypatch):
-    np.testing.assert_array_equal(accelerate(halved)(np.array(SMALL))[:3], 0)
+    np.testing.assert_array_equal(accelerate(halved, target="cpu")(np.array(SMALL))[:3], 0)
     monkeypatch.setenv("UNTRACED_SUBNORMALS", "0")
-    assert not texts_with_the_call(monkeypatch, lambda: accelerate(halved)(np.full(1 << 17, 1e-310)))
+    assert not texts_with_the_call(monkeypatch, lambda: accelerate(halved, target="cpu")(np.full(1 << 17, 1e-310)))
     monkeypatch.setenv("UNTRACED_SUBNORMALS", "yes")
     with pytest.warns(UserWarning, match="UNTRACED_SUBNORMALS must be 0 or 1"):
-        accelerate(halved)(np.ones(7))
+        accelerate(halved, target="cpu")(np.ones(7))
 
 
 def branches(x):

@@ -46,6 +46,12 @@ class TestWhatItIs:
         x[:] = 0
         np.testing.assert_array_equal(a, HOST)
 
+    def test_device_put_aliases_unless_told_not_to(self, a: Array) -> None:
+        assert device_put(a, donate=True) is a
+        apart = device_put(a, may_alias=False)
+        assert apart is not a
+        np.testing.assert_array_equal(apart, a)
+
     def test_asarray_is_read_only_and_array_is_a_copy(self, a: Array) -> None:
         assert not np.asarray(a).flags.writeable
         x = np.array(a)

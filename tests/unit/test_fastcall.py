@@ -141,3 +141,66 @@ def test_trees_are_told_apart_by_the_keys_of_each_dict() -> None:
         p = {k: x for k, x in p.items() if k != "c"}
         wanted = sum(np.asarray(x) * (k + 1.0) for k, x in enumerate(p.values())) + sum(map(np.asarray, q.values()))
         np.testing.assert_array_equal(f(p, q), wanted)
+
+
+class TestSeveralKinds:
+    """Calls of a few kinds in turn each have generated code."""
+
+    def test_each_kind_is_served_by_its_own_program(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        f = accelerate(lambda x, y: x * 2 + y, target="cpu")
+        given = [(device_put(X[:k]), y) for k in (1, 2, 3) for y in (1.0, device_put(X[:k]))]
+        for x, y in given:
+            f(x, y)
+        assert type(f).shortened == len(given)
+        monkeypatch.setattr(Accelerated, "_general", lambda *_: pytest.fail("the general path"))
+        for x, y in given:
+            np.testing.assert_array_equal(np.asarray(f(x, y)), np.asarray(x) * 2 + np.asarray(y))
+
+    def test_more_kinds_than_are_kept(self) -> None:
+        f = accelerate(lambda x: x + 1, target="cpu")
+        for k in [*range(1, 20), *range(1, 20)]:
+            np.testing.assert_array_equal(np.asarray(f(device_put(np.ones(k)))), np.full(k, 2.0))
+        assert 0 < type(f).shortened <= 6
+
+    def test_values_types_and_slices_that_programs_are_made_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        f = accelerate(lambda x, axis, dtype, part: x[part].sum(axis).astype(dtype), target="cpu")
+        a = np.arange(6.0).reshape(2, 3)
+        given = [(0, np.float32, slice(1, None)), (1, np.float32, slice(None)), (0, np.int64, (slice(None), slice(2)))]
+        for values in given:
+            f(device_put(a), *values)
+        monkeypatch.setattr(Accelerated, "_general", lambda *_: pytest.fail("the general path"))
+        for axis, dtype, part in given:
+            got, expected = np.asarray(f(device_put(a), axis, dtype, part)), a[part].sum(axis).astype(dtype)
+            assert got.dtype == expected.dtype
+            np.testing.assert_array_equal(got, expected)
+
+    def test_a_truth_is_no_axis_that_was_seen_as_a_number(self) -> None:
+        f = accelerate(lambda x, n: x * np.ones(n).sum(), target="cpu")
+        assert f(X, 1).tolist() == X.tolist()
+        assert f(X, 2).tolist() == (2 * X).tolist()
+        with pytest.raises(TypeError):
+            f(X, 1.0)
+
+    def test_what_the_name_means_now(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        f = accelerate(scaled, target="cpu")
+        for k in (2, 3):
+            f(device_put(X[:k]))
+        monkeypatch.setitem(globals(), "FACTOR", 3.0)
+        for k in (2, 3):
+            np.testing.assert_array_equal(np.asarray(f(device_put(X[:k]))), 3 * X[:k])
+
+    def test_a_returned_list_is_the_callers(self) -> None:
+        f = accelerate(lambda x, parts: parts, target="cpu")
+        x, parts = device_put(X), [device_put(X), 1.0]
+        for _ in range(3):
+            assert f(x, parts) is parts
+
+
+@pytest.mark.parametrize("index", [5, -6, (0, 3), (0, 0, 0)])
+def test_indices_outside_an_array(index: Any) -> None:
+    """Those that are known to lie inside are not checked again."""
+    x = device_put(np.ones((5, 3)))
+    assert np.asarray(x[4, -3]) == x[-5][2] == 1.0
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            x[index]

@@ -98,7 +98,8 @@ def test_nothing_is_kept_where_nobody_wants_or_can(value: str, tmp_path: Path, m
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UNTRACED_CACHE", value if value == "0" else str(tmp_path / value))
     assert kept.store("things", 1 << 20) is None
-    np.testing.assert_allclose(accelerate(lambda x: np.cos(x) * 3.0)(np.arange(3.0)), np.cos(np.arange(3.0)) * 3)
+    ours = accelerate(lambda x: np.cos(x) * 3.0, target="cpu")
+    np.testing.assert_allclose(ours(np.arange(3.0)), np.cos(np.arange(3.0)) * 3)
     monkeypatch.delenv("UNTRACED_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert kept.root() == tmp_path / "untraced"
@@ -110,7 +111,7 @@ def test_what_cannot_be_written_is_told_and_does_not_matter(cache: Path, monkeyp
 
     monkeypatch.setattr(kept.Store, "making", full)
     with pytest.warns(RuntimeWarning, match="nothing can be kept in .*No space left"):
-        assert accelerate(lambda x: x * 7.0 + 0.125)(np.ones(3)).tolist() == [7.125] * 3
+        assert accelerate(lambda x: x * 7.0 + 0.125, target="cpu")(np.ones(3)).tolist() == [7.125] * 3
 
 
 def test_another_process_loads_what_this_one_has_compiled(cache: Path) -> None:
@@ -123,7 +124,7 @@ def test_another_process_loads_what_this_one_has_compiled(cache: Path) -> None:
     def f(x: Any) -> Any:
         return np.sum(np.tanh(x) * 2.5)
 
-    expected = accelerate(f)(np.arange(5.0))
+    expected = accelerate(f, target="cpu")(np.arange(5.0))
     (entry,) = made(cache)
     assert float(run(2.5)) == expected
     assert run(3.5).strip() == "compiled"  # another program
@@ -186,7 +187,7 @@ def test_the_program_may_say_where(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert untraced.config.compilation_cache_dir == str(tmp_path / "environment")
     untraced.config.update("jax_compilation_cache_dir", tmp_path / "said")
     assert untraced.config.compilation_cache_dir == str(tmp_path / "said")
-    accelerate(lambda x: x - 8.5)(np.ones(2))
+    accelerate(lambda x: x - 8.5, target="cpu")(np.ones(2))
     assert made(tmp_path / "said") and not (tmp_path / "environment" / "programs").exists()
     untraced.config.compilation_cache_dir = None
     assert untraced.config.compilation_cache_dir is None and kept.root() is None

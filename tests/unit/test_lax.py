@@ -292,6 +292,11 @@ REFUSED: dict[str, tuple[str, Callable[..., Any]]] = {
     "nothing decides": ("must be a scalar", lambda x: lax.cond(None, np.sin, np.cos, x)),
     "a bool chooses": ("must be an integer", lambda x: lax.switch(True, [np.sin, np.cos], x)),
     "an array chooses": ("must be a scalar", lambda x: lax.switch(np.array([1]), [np.sin, np.cos], x)),
+    "a misnamed operand": (
+        "unexpected keyword argument 'operands'",
+        lambda x: lax.cond(True, np.sin, np.cos, operands=x),
+    ),
+    "an operand twice": ("not both", lambda x: lax.switch(0, [np.sin, np.cos], x, operand=x)),
     "no pair": ("a pair", lambda x: lax.scan(lambda c, _: c, x, None, length=2)),
     "an array of two": ("a pair", lambda x: lax.scan(lambda c, _: np.zeros(2), x, None, length=2)),
     "a tuple becomes a list": ("pytree structure", lambda x: lax.fori_loop(0, 2, lambda i, c: list(c), (x, x))),
@@ -309,6 +314,17 @@ def test_what_jax_refuses_is_a_type_error(name: str) -> None:
     for way in ways(f):
         with pytest.raises(TypeError, match=words):
             way()
+
+
+def test_one_operand_can_be_named() -> None:
+    def f(i: Any, x: Any) -> Any:
+        return lax.switch(i, [np.sin, np.cos], operand=x) + lax.cond(i > 0, np.exp, np.sqrt, operand=x)
+
+    want = [np.sin(2.0) + np.sqrt(2.0), np.cos(2.0) + np.exp(2.0)]
+    np.testing.assert_allclose([f(i, 2.0) for i in range(2)], want, rtol=1e-15)
+    np.testing.assert_allclose(vmap(f)(np.arange(2), np.full(2, 2.0)), want, rtol=1e-15)  # an ulp or two of libm
+    slope = accelerate(grad(f, argnums=1))(np.int64(1), 2.0)
+    np.testing.assert_allclose(slope, np.exp(2.0) - np.sin(2.0), rtol=1e-14)
 
 
 APART: dict[str, Callable[..., Any]] = {

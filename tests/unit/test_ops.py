@@ -82,7 +82,8 @@ def test_there_are_enough_rows_and_each_is_complete() -> None:
         for rules in (op.partials, op.jvps, op.vjps):
             assert len(rules) in (0, op.arity), op.name
         for language in ("stablehlo", "cuda", "triton"):
-            assert getattr(op, language) or op.decompose is not None or language == "cuda", (op.name, language)
+            if (op, language) != (ops.OF_PARTS, "triton"):  # which has no complex numbers
+                assert getattr(op, language) or op.decompose is not None or language == "cuda", (op.name, language)
 
 
 @pytest.mark.parametrize("op", ROWS, ids=lambda op: op.name)
@@ -122,7 +123,10 @@ def differentiable(op: Elementwise) -> list[int]:
     return [i for i in wanted if (op.partials and op.partials[i]) or (op.jvps and op.jvps[i])]
 
 
-@pytest.mark.parametrize("op", [op for op in ROWS if differentiable(op)], ids=lambda op: op.name)
+OF_REALS = [op for op in ROWS if differentiable(op) and op is not ops.OF_PARTS]
+
+
+@pytest.mark.parametrize("op", OF_REALS, ids=lambda op: op.name)
 def test_partials_are_the_slopes(op: Elementwise) -> None:
     rng = np.random.default_rng(1)
     xs = [draw(s, "bool" if s.kinds == "b" else "float64", rng) for s in op.samples]
@@ -147,7 +151,7 @@ def derivative_rules(op: Elementwise, i: int) -> list[Any]:
     return rules
 
 
-@pytest.mark.parametrize("op", [op for op in ROWS if differentiable(op)], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", OF_REALS, ids=lambda op: op.name)
 def test_partials_keep_float32(op: Elementwise) -> None:
     rng = np.random.default_rng(2)
     xs = [draw(s, "bool" if s.kinds == "b" else "float32", rng) for s in op.samples]
@@ -195,6 +199,21 @@ def test_parts_of_complex_numbers_are_adjoint(name: str) -> None:
     ct = rng.normal(size=N) + (1j * rng.normal(size=N) if y.dtype.kind == "c" else 0)
     back = op.vjps[0](ct, x, y)
     np.testing.assert_allclose(np.real(ct * tangent), np.real(back * t), rtol=1e-12, atol=1e-12)
+
+
+def test_parts_are_joined_as_they_are() -> None:
+    """Bit for bit; the derivative is that of re + im * 1j, in the convention above."""
+    parts = np.array(SPECIAL_FLOATS)
+    z = ops.OF_PARTS.evaluate(parts[:, None], parts)
+    np.testing.assert_array_equal(z.real.view(np.int64), np.broadcast_to(parts[:, None], z.shape).view(np.int64))
+    np.testing.assert_array_equal(z.imag.view(np.int64), np.broadcast_to(parts, z.shape).view(np.int64))
+    rng = np.random.default_rng(5)
+    re, im, t = rng.normal(size=(3, N))
+    ct, z = rng.normal(size=N) + 1j * rng.normal(size=N), ops.OF_PARTS.evaluate(re, im)
+    for i, unit in enumerate((1.0, 1j)):
+        tangent, back = ops.OF_PARTS.jvps[i](t, re, im, z), ops.OF_PARTS.vjps[i](ct, re, im, z)
+        np.testing.assert_array_equal(tangent, t * unit)
+        np.testing.assert_array_equal(back, np.real(ct * unit))
 
 
 # ---- decompositions ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from ..reading.source import Source, adopt
+from ..reading.source import Source, adopt, adopt_inner
 from .names import binds
 
 _INNER = "_cut"
@@ -41,6 +41,7 @@ def make_function(
     made = types.FunctionType(code, like.__globals__, node.name, None, closure)
     made.__module__ = like.__module__
     adopt(made, Source(node.name, source.file, source.lines, node))
+    adopt_inner(code)
     return made
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..ops.implicit import sloped
-from ..ops.selection import stop_gradient
+from ..ops.selection import of_parts, stop_gradient
 from .checks import check_bins, check_counted, check_range, check_search
-from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known, of_parts
+from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known
 
 FEW, MANY = 16, 1024  # comparing each of many numbers with each of a few is faster than looking a few up
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.selection import of_parts
 from .binning import searchsorted
 from .checks import require_real
 from .support import known, spreads
@@ -120,7 +121,7 @@ def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     top = largest if posinf is None else posinf
     bottom = -largest if neginf is None else neginf
     if x.dtype.kind == "c":
-        return _finite(np.real(x), nan, top, bottom) + 1j * _finite(np.imag(x), nan, top, bottom)
+        return of_parts(*(_finite(part(x), nan, top, bottom) for part in (np.real, np.imag)))
     return _finite(x, nan, top, bottom)
 
 

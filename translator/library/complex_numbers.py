@@ -39,7 +39,7 @@ def polar(z: Any) -> Any:
 
 
 def rect(r: Any, phi: Any) -> Any:
-    return (r * np.cos(phi) + 1j * (r * np.sin(phi))).item()
+    return complex(r * np.cos(phi), r * np.sin(phi))
 
 
 def real_if_close(a: Any, tol: Any = 100) -> Any:

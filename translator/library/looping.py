@@ -27,8 +27,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
     """
     _scalar("cond: the predicate", "biuf", "a truth value or a real number", pred)
     results = _Results("cond")
-    if "operand" in options:
-        operands = (options["operand"],)
+    operands = _operands("cond", operands, options)
     if not callable(true_fun) and len(operands) == 2:
         if pred:
             return _as_others(results, false_fun(true_fun))
@@ -38,14 +37,27 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
     return _as_others(results, false_fun(*operands))
 
 
-def switch(index: Any, branches: Sequence[Fun], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Fun], *operands: Any, **options: Any) -> Any:
     """branches[index](*operands), the index clamped into range. All return trees of the same structure, shapes
-    and dtypes, else TypeError where they are read; `index` is an integer scalar.
+    and dtypes, else TypeError where they are read; `index` is an integer scalar. `operand=` names a single operand.
     """
+    operands = _operands("switch", operands, options)
     if not len(branches):
         raise ValueError("switch needs at least one branch")
     _scalar("switch: the index", "iu", "an integer", index)
     return _chosen(index, branches, 0, operands, _Results("switch"))
+
+
+def _operands(call: str, operands: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """The operands of a call: those by position, or the one named `operand`. TypeError for both, or another name."""
+    for name in options:
+        if name != "operand":
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}")
+    if "operand" not in options:
+        return operands
+    if len(operands):
+        raise TypeError(f"{call}: give operands by position or as `operand`, not both")
+    return (options["operand"],)
 
 
 def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ...], results: _Results) -> Any:

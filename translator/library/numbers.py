@@ -20,7 +20,8 @@ def _in_one_loop(ufunc: Any, x1: Any, x2: Any, wanted: Any = None) -> Any:
     y = np.asarray(x2) if isinstance(x2, list | tuple) else x2
     common = np.result_type(x, y) if wanted is None else np.dtype(wanted)
     dtype = loop_dtype(ufunc, common, common)
-    return np.asarray(x).astype(dtype), np.asarray(y).astype(dtype)
+    held = [v + dtype.type(0) if is_plain(v) else v for v in (x, y)]  # OverflowError where that has no room
+    return np.asarray(held[0]).astype(dtype), np.asarray(held[1]).astype(dtype)
 
 
 def gcd(x1: Any, x2: Any, *, dtype: Any = None) -> Any:

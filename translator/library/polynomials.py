@@ -130,8 +130,9 @@ def fit_series(
 ) -> Any:
     """Least squares for a series with all degrees up to `deg`, or with those listed in it."""
     deg, x, y = known(deg), np.asarray(x) + 0.0, np.asarray(y) + 0.0
-    highest = deg if isinstance(deg, int | np.integer) else max(deg)
-    check_fit(highest + 1, x.shape, y.shape)
+    degrees = (deg,) if isinstance(deg, int | np.integer) else deg
+    highest = max(degrees)
+    check_fit(min(degrees) + 1, x.shape, y.shape)
     a, b = vander_f(x, highest), y
     if not isinstance(deg, int | np.integer):
         a = a[:, np.sort(np.array(deg))]

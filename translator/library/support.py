@@ -408,13 +408,6 @@ def loop_dtype(ufunc: Any, *dtypes: Any) -> Any:
         raise DTypeError(str(error)) from None
 
 
-def of_parts(real: Any, imag: Any) -> Any:
-    """The complex number of these parts; `imag * 1j` alone is NaN in the real part where it is infinite."""
-    plain = np.where(np.isfinite(imag), imag, 0.0) * 1j
-    infinite = np.where(imag > 0, complex(0.0, np.inf), complex(0.0, -np.inf))
-    return real + np.where(np.isfinite(imag), plain, np.where(np.isnan(imag), complex(0.0, np.nan), infinite))
-
-
 def unsigned_of(dtype: Any) -> Any:
     """The unsigned integers of the same size."""
     return np.dtype(f"u{np.dtype(dtype).itemsize}")

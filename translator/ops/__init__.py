@@ -79,7 +79,7 @@ from .linalg import (
 )
 from .normal import LOG_NDTR, NDTR
 from .rounding import CEIL, FLOOR, ISFINITE, ISINF, ISNAN, RINT, SIGNBIT, TRUNC
-from .selection import CONJUGATE, IMAG, REAL, STOP_GRADIENT, WHERE
+from .selection import CONJUGATE, IMAG, OF_PARTS, REAL, STOP_GRADIENT, WHERE
 from .special import ERF, ERFC, ERFCINV, ERFCX, ERFINV
 from .structural import (
     ALL_,
@@ -254,6 +254,7 @@ __all__ = [
     "NDTR",
     "NEGATIVE",
     "NOT_EQUAL",
+    "OF_PARTS",
     "PINV",
     "POSITIVE",
     "POWER",
@@ -382,6 +383,7 @@ ALL: tuple[Op, ...] = (
     WHERE,
     REAL,
     IMAG,
+    OF_PARTS,
     CONJUGATE,
     STOP_GRADIENT,
     ERF,

@@ -74,6 +74,57 @@ IMAG = Elementwise(
 )
 
 
+def parts_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
+    dtype = promote(avals)
+    if dtype.kind == "c":
+        raise TypeError("the parts of a complex number are real numbers")
+    whole = _complex_dtype(dtype)
+    part = whole.type(0).real.dtype
+    return (part, part), whole
+
+
+def _complex_dtype(dtype: DType) -> DType:
+    """Of numbers whose parts have this dtype: complex64 of float32 and less, else complex128."""
+    small = dtype.kind in "fV" and dtype.itemsize <= 4
+    return np.dtype(np.complex64 if small else np.complex128)
+
+
+def of_parts(re: Any, im: Any) -> Any:
+    """The complex numbers of these parts, bit for bit: `re + im * 1j` makes NaN beside an infinity, and loses the sign
+    of a zero.
+    """
+    dtype = np.result_type(re, im)
+    if dtype.kind == "c":
+        raise TypeError("the parts of a complex number are real numbers")
+    z = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), _complex_dtype(dtype))
+    z.real, z.imag = re, im
+    return z[()]
+
+
+def j_of_parts_re(t: Any, re: Any, im: Any, z: Any) -> Any:
+    return of_parts(t, np.zeros_like(t))
+
+
+def j_of_parts_im(t: Any, re: Any, im: Any, z: Any) -> Any:
+    return of_parts(np.zeros_like(t), t)
+
+
+def v_of_parts_re(t: Any, re: Any, im: Any, z: Any) -> Any:
+    return np.real(t)
+
+
+def v_of_parts_im(t: Any, re: Any, im: Any, z: Any) -> Any:
+    return -np.imag(t)
+
+
+OF_PARTS = Elementwise(
+    name="of_parts", numpy="untraced.lax.complex", evaluate=of_parts, arity=2, loop=parts_loop,
+    jvps=(j_of_parts_re, j_of_parts_im), vjps=(v_of_parts_re, v_of_parts_im),
+    stablehlo="complex", stablehlo_kinds="f", cuda="of_parts({0}, {1})", kernel_kinds="f",
+    samples=(Domain(kinds="fiu"), Domain(kinds="fiu")),
+)
+
+
 def c_conjugate(t: Any, x: Any, y: Any) -> Any:
     return np.conjugate(t)
 

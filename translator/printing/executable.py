@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import linecache
@@ -32,6 +33,8 @@ def executable(function: Function, comments: bool = False) -> Callable[..., Any]
     p = printed(function, comments)
     compiled = compile_source(p, function.name)
     hidden = [x for x in function.params if x.capture is not None]
+    ends = list(itertools.accumulate(x.tree.leaf_count for x in function.params))
+    written = {function.params[bisect.bisect(ends, i)].name for i in function.mutated}
     if not hidden:
         compiled.__dict__["__untraced_program__"] = function
         return compiled
@@ -42,7 +45,10 @@ def executable(function: Function, comments: bool = False) -> Callable[..., Any]
             if x.name not in kwargs:
                 assert x.capture is not None
                 value = captured_value(x.capture)
-                kwargs[x.name] = np.asarray(value) if hasattr(value, "__dlpack__") else value  # arrays of devices too
+                value = np.asarray(value) if hasattr(value, "__dlpack__") else value  # arrays of devices too
+                if isinstance(value, np.ndarray) and not value.dtype.isnative and x.name not in written:
+                    value = value.astype(value.dtype.newbyteorder("="))  # programs know numbers, not their bytes
+                kwargs[x.name] = value
         return compiled(*args, **kwargs)
 
     with_captures.__dict__["__untraced_program__"] = function

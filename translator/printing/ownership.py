@@ -120,6 +120,10 @@ class Ownership:
         self._insides: dict[int, _Inside] = {}
         self._earlier: dict[tuple[int, Var], Var] = {}
         self.definitions = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
+        self._views_of: dict[Atom, list[Var]] = {}
+        for t, s in self.definitions.items():
+            if s.args and (isinstance(s.op, Index | Reshape) or s.op.name in VIEWS):
+                self._views_of.setdefault(s.args[0], []).append(t)
         self.made = frozenset(t for s in walk(function.body) if isinstance(s, Apply | Fused) for t in s.targets)
         self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
         self.assigned: list[Var] = []
@@ -182,14 +186,14 @@ class Ownership:
         for s in statements:
             if isinstance(s, Apply | Fused) and (id(s) in self.updates or (stores(s) and id(s) not in self.copied)):
                 found |= self.of(s.args[0])
+        loops = [s for s in statements if isinstance(s, For | While)]
         while True:
             grown = found
-            for s in statements:
-                if isinstance(s, For | While):
-                    params = s.body.params[1:] if isinstance(s, For) else s.body.params
-                    for k, (p, t) in enumerate(zip(params, s.targets, strict=True)):
-                        if {p, t} & grown and (id(s), k) not in self.copied_inits:
-                            grown |= self.of(s.inits[k]) | self.of(s.body.results[k]) | {p, t}
+            for s in loops:
+                params = s.body.params[1:] if isinstance(s, For) else s.body.params
+                for k, (p, t) in enumerate(zip(params, s.targets, strict=True)):
+                    if (p in grown or t in grown) and (id(s), k) not in self.copied_inits:
+                        grown |= self.of(s.inits[k]) | self.of(s.body.results[k]) | {p, t}
             if grown == found:
                 return found
             found = grown
@@ -335,11 +339,9 @@ class Ownership:
         """Decide that the view is copied when it is taken. The analysis continues, and starts over when it ends."""
         self.copied_views.add(v)
         self.again = True
-        held = {v}
-        for t, s in self.definitions.items():
-            if s.args and s.args[0] in held and (isinstance(s.op, Index | Reshape) or s.op.name in VIEWS):
-                held.add(t)
+        held = [v]
         for t in held:
+            held += self._views_of.get(t, [])
             if t in self.roots and t not in self.copied_views - {v}:
                 self.roots[t] = frozenset((v,))
         self.views.discard(v)
@@ -504,7 +506,7 @@ class Ownership:
         if any(base & self.of(other) for j, other in enumerate(s.inits) if j != k):
             return False
         alive = self.lifetimes.through[id(s)] | (self.lifetimes.after[id(s)] & ~self.lifetimes.mask(s.targets))
-        return not any(self.of(v) & base for v in self.lifetimes.members(alive))
+        return not any(self.of(v) & base for v in self.lifetimes.members(alive & self.roots.holders(base)))
 
     def _written(self, s: For | While, params: Sequence[Var]) -> Roots:
         """The variables whose memory the loop's stores write, in this trip or, under another name, in a later one."""

@@ -333,6 +333,8 @@ class Expressions:
             made = self.folded.get(x) if isinstance(x, Var) else None
             if made is not None and made.op is ops.ABSOLUTE and made.args[0].aval == Aval((), dtype, weak=True):
                 return call("abs", self.atom(made.args[0]))
+            if made is not None and made.op is ops.OF_PARTS and dtype.kind == "c":
+                return call("complex", *map(self.atom, made.args))
             return call({"i": "int", "f": "float", "c": "complex", "b": "bool"}[dtype.kind], self.atom(x))
         if x.aval.weak or self.is_python_bool(x):
             return call(dtype_literal(dtype), self.atom(x))

@@ -15,6 +15,7 @@ from ..errors import NOWHERE, Span
 from ..ir import (
     Apply,
     Atom,
+    Aval,
     Block,
     Const,
     For,
@@ -165,6 +166,9 @@ class Writer:
         unnamed = {v for v in self.paths if counts.get(v, 0) <= 1 and not self._needs_name(v)}
         self.unpacked = [v for v in self.paths if v not in unnamed]
         self.names = names.assign(fixed, {v: identifier(hints[v]) for v in self.unpacked}, unnamed, reserved)
+        self.types_of: dict[str, set[Aval]] = {}
+        for v, named in self.names.items():
+            self.types_of.setdefault(named, set()).add(v.aval)
         self.expressions = Expressions(
             self.names,
             self.plan.folding.definitions,
@@ -401,7 +405,7 @@ class Writer:
         if s.op not in (ops.FULL, ops.EMPTY) or not target.startswith("d_"):
             return None
         wanted = target[2:]
-        if wanted not in self.bound or any(v.aval != aval for v, n in self.names.items() if n == wanted):
+        if wanted not in self.bound or self.types_of[wanted] != {aval}:
             return None
         plain = self.expressions.apply(s)
         assert isinstance(plain, ast.Call) and isinstance(plain.func, ast.Attribute)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AliasError, CutError, Diagnostic
-from ..ir import Atom
+from ..ir import Atom, Var
 from ..records import dataclass
 from .demand import ask
 from .reach import containers_of, objects_of
@@ -65,6 +65,21 @@ def settle(ctx: Context, joined: Iterable[tuple[Cell, str]], extra: Value = None
             cell.ambiguous = f"at this point {label} may or may not share memory with another array"
             for source in mine:
                 source.shadows = (*source.shadows, cell)
+
+
+def has_one_holder(ctx: Context, v: Ref | Var, env: dict[str, Value]) -> bool:
+    """Whether the names of `env` and of the frames around hold an array without axes, or the number taken for one, at
+    most once: then nobody can tell it from a number, since a store into it would be seen through no other name.
+    """
+    mine = memory_of(v.cell) if type(v) is Ref else set()
+
+    def holds(x: Value) -> bool:
+        return x is v or (type(x) is Ref and not mine.isdisjoint(memory_of(x.cell)))
+
+    others = {k: x for k, x in env.items() if not holds(x)}
+    given = [c for _, c in ctx.callers.arrays] + [c for _, _, c in ctx.captures.params if c is not None]
+    once = len(env) - len(others) <= 1
+    return once and mine.isdisjoint(given) and not any(map(holds, objects_of(ctx.frame, others)))
 
 
 # ---- containers ----------------------------------------------------------------------------------

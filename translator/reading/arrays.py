@@ -22,7 +22,7 @@ from .aliases import settle
 from .context import Context
 from .demand import static
 from .handlers import call_handler
-from .layout import model_of, modelled, note_fortran
+from .layout import model_of, modelled, note_fortran, note_swapped
 from .narrowing import check_numbers
 from .overlaps import check_overlap, check_parts
 from .values import Ref, Value
@@ -213,6 +213,7 @@ def contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
         ctx.reshapes.unwritten[result.cell] = [len(ctx.reshapes.taken) - 1]
     if order == "F":
         note_fortran(result)
+    note_swapped(result, x)
     return result
 
 

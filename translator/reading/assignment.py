@@ -128,7 +128,7 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
             updated = augmented(ctx, current, ctx.eval(node.value), node)
             shown = current.whole if isinstance(current, Masked) else current
             copied = type(line) is Ref and type(shown) is Ref and shown.cell is not line.cell
-            if updated is not current or copied:
+            if updated is not current or copied or type(base) is Var:  # a number, which takes no store
                 store(ctx, base, key, updated, node)
         case ast.Attribute(attr=attr):
             owner = ctx.eval(target.value)

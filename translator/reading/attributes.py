@@ -177,7 +177,9 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
 
 
 def _dtype(ctx: Context, array: Ref, node: ast.AST) -> np.dtype[Any]:
-    """The dtype as NumPy shows it, with the order of bytes."""
+    """The dtype as NumPy shows it, with the order of bytes; in the library that in which it computes."""
+    if ctx.frame.fixed:
+        return array.aval.dtype
     if array.cell.swapped and all(array.cell is not cell for _, cell in ctx.callers.arrays):
         ctx.cut(node, "the dtype of what may have its bytes in the other order", instead="ask for that of the argument")
     return array.aval.dtype.newbyteorder() if array.cell.swapped else array.aval.dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
@@ -13,7 +13,7 @@ from .. import make
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
 from ..records import dataclass
-from .aliases import Carried, LoopMemory, Union, memory_of, settle
+from .aliases import Carried, LoopMemory, Union, has_one_holder, memory_of, settle
 from .context import Context
 from .demand import ask
 from .growing import grow
@@ -22,6 +22,7 @@ from .layout import note_either, same_layout, unknown_layout
 from .maybes import perhaps
 from .reach import containers_of, restore_container
 from .selection import concrete
+from .shells import BOX, LEAF, Same, Shell, close_value, open_value
 from .values import (
     Cell,
     Detour,
@@ -33,79 +34,10 @@ from .values import (
     attributes_of,
     describe,
     hint_of,
-    is_leaf,
     is_object,
     is_runtime,
     leaves_in,
 )
-
-# ---- containers of leaves ------------------------------------------------------------------------
-
-Shell = Any
-_LEAF = "leaf"
-_ARRAY = "array"  # an array without axes
-
-
-def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> Shell:
-    """The structure of a value over its carried leaves: arrays, numbers and bool. All else must stay what it is, and so
-    must containers and objects that are carried by themselves: those whose identities are in `apart`.
-    """
-    if type(v) is Ref and not v.aval.shape:
-        leaves.append(v)
-        return _ARRAY
-    if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
-        leaves.append(v)
-        return _LEAF
-    if type(v) is Maybe:
-        return (Maybe, None, (open_value(v.value, leaves, apart), open_value(v.absent, leaves, apart)))
-    if id(v) in apart:
-        return ("static", None, _Same(v))
-    if type(v) in (tuple, list):
-        return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
-    if type(v) is dict:
-        return (dict, tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
-    if isinstance(v, tuple) and hasattr(v, "_fields"):
-        return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
-    if is_object(v) and not hasattr(v, "__untraced_read__"):
-        own = attributes_of(v)
-        return (type(v), tuple(own), tuple(open_value(x, leaves, apart) for x in own.values()))
-    return ("static", None, _Same(v))
-
-
-class _Same:
-    """Compares by identity, then by value."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Same):
-            return False
-        if self.value is other.value:
-            return True
-        return type(self.value) is type(other.value) and not is_leaf(self.value) and bool(self.value == other.value)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def close_value(shell: Shell, leaves: Iterator[Value]) -> Value:
-    if shell in (_LEAF, _ARRAY):
-        return next(leaves)
-    kind, keys, parts = shell
-    if kind == "static":
-        return parts.value
-    children = [close_value(p, leaves) for p in parts]
-    if kind is dict:
-        return dict(zip(keys, children, strict=True))
-    if kind in (tuple, list):
-        return kind(children)
-    if keys is None:
-        return kind(*children)
-    instance = object.__new__(kind)
-    for k, c in zip(keys, children, strict=True):
-        object.__setattr__(instance, k, c)
-    return instance
-
 
 # ---- places --------------------------------------------------------------------------------------
 
@@ -231,6 +163,7 @@ class Outcome:
     mismatch: tuple[Place, Value, Value] | None = None
     unchanged: list[Place] = field(default_factory=list)
     maybes: dict[Place, Value] = field(default_factory=dict)
+    boxed: set[Place] = field(default_factory=set)
 
     @property
     def grows(self) -> bool:
@@ -247,6 +180,7 @@ class Plan:
     dropped: set[Place] = field(default_factory=set)
     types: dict[tuple[Place, int], Aval] = field(default_factory=dict)
     maybes: dict[Place, Value] = field(default_factory=dict)  # that are None at first, with what they are else
+    boxed: set[Place] = field(default_factory=set)  # numbers that are arrays without axes after an iteration
     may_not_run: bool = False  # what is None before the loop may be None behind it
 
     def learn(self, outcome: Outcome) -> bool:
@@ -255,10 +189,12 @@ class Plan:
         self.outs = [p for p in self.outs if Place("name", p.key) not in self.places]
         self.types.update(outcome.retyped)
         self.maybes.update(outcome.maybes)
+        boxed = not outcome.boxed <= self.boxed
+        self.boxed |= outcome.boxed
         gone = [p for p in outcome.unchanged if p not in self.dropped]  # once: what comes back stays
         self.dropped.update(gone)
         self.places = [p for p in self.places if p not in gone]
-        return bool(outcome.new or outcome.retyped or outcome.maybes or gone)
+        return bool(outcome.new or outcome.retyped or outcome.maybes or boxed or gone)
 
 
 def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]) -> Plan:
@@ -309,6 +245,8 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
                 values.append(Ref(leaf.entry) if place.kind != "cell" else Ref(ctx.cell(param)))
             else:
                 ctx.loops.of[param] = node
+                if place in plan.boxed or (type(init) is Var and init in ctx.numbers.boxed):
+                    ctx.numbers.boxed.add(param)
                 values.append(param)
             leaves.append(leaf)
         entered.leaves[place], entered.shells[place] = leaves, shell
@@ -412,12 +350,16 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome,
     if entered.shells[place][0] is Maybe:
         final = perhaps(ctx, final, close_value(entered.shells[place], iter([x.param for x in leaves])))
     elif ctx.transforms and place.kind in ("name", "attribute"):
-        begun = may_not_run and entered.shells[place] == ("static", None, _Same(None)) and is_runtime(final)
+        begun = may_not_run and entered.shells[place] == ("static", None, Same(None)) and is_runtime(final)
         if begun or type(final) is Maybe:
             outcome.maybes[place] = final if type(final) is Maybe else Maybe(final, np.False_)
             return
     values: list[Value] = []
     shell = open_value(final, values, entered.apart if place.holds else frozenset())
+    boxed = ctx.transforms and (entered.shells[place], shell) == (LEAF, BOX) and place.kind == "name"
+    if boxed and has_one_holder(ctx, values[0], ctx.frame.env):
+        shell, values = LEAF, [ctx.number(values[0])]
+        outcome.boxed.add(place)
     if place.kind == "name" and _is_kept(shell == entered.shells[place], leaves, values):
         outcome.unchanged.append(place)
     if shell != entered.shells[place] or any(isinstance(v, Undefined) for v in values):
@@ -552,6 +494,7 @@ def bind_results(
             target = next(feed)
             end = leaf.exit
             if not leaf.is_array:
+                ctx.numbers.boxed |= {target} if leaf.param in ctx.numbers.boxed else set()
                 built.append(target)
             elif place.kind == "cell":
                 built.append(Ref(ctx.cell(target)))

@@ -298,7 +298,7 @@ class Context(Telling):
         for step in ref.path[:-1]:
             atoms.append(self._view(atoms[-1], step))
         for step, base in zip(reversed(ref.path), reversed(atoms), strict=bool(ref.path)):
-            new = unviewed(self.b, step, base, new, self.transforms)
+            new = unviewed(self.b, step, base, new)
         self.set_cell(ref.cell, new, ref)
 
     def set_cell(self, cell: Cell, atom: Atom, through: Ref | None = None) -> None:

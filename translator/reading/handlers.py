@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import make
+from .. import make, ops
 from ..errors import CutError, UntracedError
+from ..ops.core import CastAttrs
 from ..purpose import purpose
 from ..surface.arguments import NeedStatic
+from .booleans import is_bool, is_python_bool
 from .context import Context
 from .demand import demand, static
 from .generators import taken
@@ -196,15 +198,23 @@ def _cast(ctx: Context, v: Value, dtype: np.dtype[Any]) -> Value:
 
 def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The result as NumPy gives it, an array of shape () or a number; an argument itself only for views."""
+    is_array = ctx.boxes and _gives_array(f, args)
+    own = isinstance(f, np.ufunc) or (_is_numpys(f) and any(found is a for a in args))
+    if own and ctx.boxes and is_bool(found) and is_python_bool(ctx, found):
+        found = make.emit(ctx.b, ops.ASTYPE, found, attrs=CastAttrs(found.aval.dtype))  # np.max(True) is NumPy's
+    if is_array:
+        found = ctx.boxed(found)
     if not ctx.frame.fixed:
         note_result(f, found, args, kwargs)
     if f is np.asarray and not ctx.frame.fixed:  # in printed programs: how they return arrays without axes
         return ctx.boxed(found)
-    if not ctx.boxes:
+    if is_array or not ctx.boxes:
         return found
-    if _gives_array(f, args):
-        return ctx.boxed(found)
     return ctx.number(found) if not any(found is a for a in args) or f not in _VIEWS else found
+
+
+def _is_numpys(f: Any) -> bool:
+    return str(getattr(f, "__module__", None)).partition(".")[0] == "numpy"
 
 
 def _gives_array(f: Any, args: list[Value]) -> bool:

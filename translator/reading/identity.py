@@ -2,7 +2,7 @@
 
     b = a                 a is b                  True: names of one reference
     c = a[:]              a is c                  CPython knows: both lead to the same elements
-    def f(a, b): ...      a is b                  CPython knows: one may be passed twice
+    def f(a, b): ...      a is b                  CPython knows: one may be passed twice, a list or object too
     z = np.zeros(3)       a is z                  False: what was made here is no argument
 """
 
@@ -42,7 +42,7 @@ def identical(ctx: Context, left: Value, right: Value) -> bool | None:
     if Var in (type(left), type(right)):
         return None if _is_number(left) and _is_number(right) else False
     if type(left) is not Ref or type(right) is not Ref:
-        return None if _is_one_of_two(ctx, left, right) else False
+        return None if _is_one_of_two(ctx, left, right) or _are_passed(ctx, left, right) else False
     if left.cell is not right.cell:
         return None if _may_be_one(ctx, left.cell, right.cell) else False
     return None if left.path == right.path else False
@@ -55,6 +55,15 @@ def _is_one_of_two(ctx: Context, left: Value, right: Value) -> bool:
             if one is union.joined and (other is union.then or other is union.orelse):
                 return True
     return False
+
+
+def _are_passed(ctx: Context, left: Value, right: Value) -> bool:
+    """Whether the caller may have passed one list, dict, object or tuple twice: each argument is read as its own."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, tuple):  # which of them are the caller's is not kept
+        return len(left) == len(right)
+    return id(left) in ctx.callers.containers and id(right) in ctx.callers.containers
 
 
 def _is_number(v: Value) -> bool:

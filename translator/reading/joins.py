@@ -16,7 +16,7 @@ from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Block, If, Var
 from ..ops.core import promote
 from ..purpose import purpose
-from .aliases import Union, is_callers, settle
+from .aliases import Union, has_one_holder, is_callers, settle
 from .context import Context, Snapshot
 from .demand import ask
 from .growing import grow
@@ -216,12 +216,19 @@ class Joiner:
         target = self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
         if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.numbers.blended & {a, b}:
             self.ctx.numbers.blended.add(target)
+        if self.ctx.numbers.boxed & {a, b}:
+            self.ctx.numbers.boxed.add(target)
         return target
 
     def _number_or_array(self, x: Value, y: Value, name: str) -> Value:
-        """Whether the value is a number, or an array without axes."""
+        """Whether the value is a number, or an array without axes; for derivatives and batches that is one."""
         a = self._read(0, x) if _is_box(x) else self.ctx.carried(x)
         b = self._read(1, y) if _is_box(y) else self.ctx.carried(y)
+        side, box = (0, x) if _is_box(x) else (1, y)
+        if self.ctx.transforms and has_one_holder(self.ctx, box, self.shots[side].env):
+            number = self._scalars(a, b, name)
+            self.ctx.numbers.boxed |= {number} if type(number) is Var else set()
+            return number
         either = self._either(x, y, "make both numbers, x[()], or both arrays")
         if a.aval != b.aval:
             return either

@@ -200,10 +200,10 @@ def _strided_diagonal(array: Any, step: Any) -> Any:
 _BYTE = np.empty(1, np.int8)
 _NATIVE = frozenset(  # functions and methods that make arrays as arithmetic does
     {np.sum, np.prod, np.mean, np.std, np.var, np.max, np.min, np.amax, np.amin, np.any, np.all, np.argmax, np.argmin}
-    | {np.dot, np.inner, np.outer, np.vdot, np.einsum, np.tensordot, np.trace, np.round, np.clip, np.cumsum, np.cumprod}
+    | {np.dot, np.inner, np.outer, np.vdot, np.einsum, np.tensordot, np.trace, np.clip, np.cumsum, np.cumprod}
     | {np.where, np.concatenate, np.stack, np.vstack, np.hstack, np.linalg.norm, np.linalg.solve, np.linalg.inv}
     | {np.argsort, np.searchsorted, np.count_nonzero, np.nonzero, np.isclose, np.diff}
-    | {"sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "dot", "trace", "round"}
+    | {"sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "dot", "trace"}
     | {"clip", "cumsum", "cumprod", "argsort", "nonzero", "searchsorted", "astype", "tolist", "item"}
 )
 _COPIES = frozenset({"copy", "flatten"})  # methods that have C for the order where nobody says one

@@ -17,7 +17,7 @@ from .. import make
 from ..ir import Const
 from ..records import dataclass
 from .assignment import assign
-from .carry import NeedsKept, NeedsValue, close_value, mismatch_error, open_value, zero
+from .carry import NeedsKept, NeedsValue, mismatch_error, zero
 from .context import Context
 from .control import join_ends
 from .demand import ask, refuse_undefined, sign_of
@@ -27,6 +27,7 @@ from .joins import Joiner
 from .kept_loops import WhileLoop
 from .operators import binary, compare_pair, logic
 from .raising import ends_in_raise, read_sides
+from .shells import close_value, open_value
 from .values import Ref, Restart, Undefined, Value, leaves_in
 
 

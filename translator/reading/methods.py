@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import make, surface
 from ..builder import Builder
-from ..errors import DTypeError, ShapeError
+from ..errors import AxisError, DTypeError, ShapeError
 from ..ir import Atom, Var
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
@@ -121,8 +121,9 @@ def _leads_to(v: Value, container: Any) -> bool:
 
 def _copy(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     copied = ctx.wrap(ctx.atom(owner))
+    copied = ctx.boxed(copied) if type(owner) is Ref else copied
     note_result("copy", copied, [owner], {"order": args[0]} if args else kwargs)
-    return ctx.boxed(copied) if type(owner) is Ref else copied
+    return copied
 
 
 def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -212,7 +213,7 @@ def _in_place(
     ctx: Context, function: Any, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> None:
     if type(owner) is not Ref:
-        ctx.refuse(node, "a number cannot be sorted")
+        raise AxisError(-1, 0)
     handler = surface.handler_for(function)
     assert handler is not None
     store_view(ctx, owner, ctx.atom(call_handler(ctx, handler, function, [owner, *args], kwargs, node)))

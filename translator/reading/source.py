@@ -95,6 +95,7 @@ def _characters(line: str, byte_offset: int) -> int:
 
 
 _sources: dict[types.CodeType, Source] = {}
+_from_trees: set[types.CodeType] = set()
 _trees: dict[str, tuple[tuple[str, ...], ast.Module]] = {}
 
 
@@ -131,7 +132,7 @@ def source_of(fun: Callable[..., Any]) -> Source:
         return known
     lines = _lines_of(fun)
     node = _find(fun, lines)
-    if _is_new(code.co_filename) and not is_of(node, lines, code):
+    if _is_new(code.co_filename) and code not in _from_trees and not is_of(node, lines, code):
         raise _stale(fun)
     shortened_chains(_plain_loops(node))
     source = _sources[code] = Source(fun.__name__, code.co_filename, lines, _private_names(node, code))
@@ -141,6 +142,17 @@ def source_of(fun: Callable[..., Any]) -> Source:
 def adopt(fun: types.FunctionType, source: Source) -> None:
     """Register `source` for a function that was compiled from a syntax tree."""
     _sources[fun.__code__] = source
+
+
+def adopt_inner(code: types.CodeType) -> None:
+    """Trust the text of functions inside one that was compiled from the syntax tree of a function that was read.
+
+    Their codes may differ from those that the file compiles to: in such a function other names are free.
+    """
+    inside = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    _from_trees.update(inside)
+    for c in inside:
+        adopt_inner(c)
 
 
 def _plain_loops(node: FunctionNode) -> FunctionNode:

@@ -194,16 +194,35 @@ def _refuse_order(ctx: Context, node: ast.AST, keys: list[Value], what: str) -> 
 
 def _by_data(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> Keyed | list[Any]:
     """The keys of the elements: as arrays, where a derivative or batch orders by numbers of the run."""
-    if not ctx.transforms:
-        return _keys(ctx, node, items, key, what)
     keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
     if not any(map(has_runtime, keys)):
-        return _keys(ctx, node, items, key, what) if key is None else keys
+        return keys
+    heads = _deciding_heads(keys)
+    if heads is not None:
+        return heads
+    if not ctx.transforms:
+        _refuse_order(ctx, node, keys, what)
     of_tuples = all(type(k) is tuple and len(k) == len(keys[0]) for k in keys)
     columns = [list(c) for c in zip(*keys, strict=True)] if of_tuples else [keys]
     if not all(_is_number(x) for c in columns for x in c) or not are_alike(ctx, items):
         _refuse_order(ctx, node, keys, what)
     return Keyed(ctx, node, items, [ctx.call(np.array, [c], {}, node) for c in columns])
+
+
+def _deciding_heads(keys: list[Value]) -> list[Any] | None:
+    """The known beginnings of tuples, or lists, where no two are equal: Python compares nothing behind them.
+
+    So `sorted(parameters.items())` is by the names, whatever the run knows of the values.
+    """
+    if not all(type(k) is type(keys[0]) and type(k) in (tuple, list) for k in keys):
+        return None
+    known = 0
+    for column in zip(*keys, strict=False):
+        if not all(type(x) in (str, bytes, bool, int, float) for x in column):
+            break
+        known += 1
+    heads = [tuple(k[:known]) for k in keys]
+    return heads if len(set(heads)) == len(heads) else None
 
 
 def _is_number(x: Value) -> bool:
@@ -212,7 +231,7 @@ def _is_number(x: Value) -> bool:
 
 
 def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, reverse: Value = False) -> list[Value]:
-    """sorted(items, key=key, reverse=reverse): the elements may be arrays where the keys are known.
+    """sorted(items, key=key, reverse=reverse): known keys decide, or known beginnings of them.
 
     Of run-time numbers a derivative or a batch has np.sort, whose numbers are NumPy's; elsewhere CPython sorts them.
     """
@@ -238,23 +257,27 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
         items = known_items(ctx, args[0], node) if alone else list(args)
         if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
             if any(type(x) is tuple or type(x) is list for x in items):
-                by = _by_data(ctx, node, items, None, f"{builtin.__name__}()")
-                if isinstance(by, Keyed):
-                    return by.extreme(builtin is max)
+                return _extreme_by(ctx, node, builtin, items, _by_data(ctx, node, items, None, f"{builtin.__name__}()"))
             if ctx.keeps_changes and ctx.boxes and any(type(x) is Ref and not x.aval.shape for x in items):
                 what = f"{builtin.__name__}() among arrays without axes cannot be compiled"
                 ctx.cut(node, what, why="it gives one of them, not its value", instead="take their values, x[()]")
             given = [items] if type(args[0]) is not Ref or len(args) > 1 else [args[0]]
             return call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)
         keys = _by_data(ctx, node, items, key, f"{builtin.__name__}()")
-        if isinstance(keys, Keyed):
-            return keys.extreme(builtin is max)
-        if not keys:
+        if not items:
             return run_known(ctx, node, lambda: builtin([], **default))
-        place: int = run_known(ctx, node, lambda: builtin(range(len(keys)), key=lambda i: keys[i]))
-        return items[place]
+        return _extreme_by(ctx, node, builtin, items, keys)
 
     return implementation
+
+
+def _extreme_by(
+    ctx: Context, node: ast.AST, builtin: Callable[..., Any], items: list[Value], keys: Keyed | list[Any]
+) -> Value:
+    if isinstance(keys, Keyed):
+        return keys.extreme(builtin is max)
+    place: int = run_known(ctx, node, lambda: builtin(range(len(keys)), key=lambda i: keys[i]))
+    return items[place]
 
 
 # ---- operator ------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ class Numbers:
     leaf_of        those that are arguments, and which leaf of the call each is; `leaf_values` has the values.
     compound       what loops and branches give: the statement, and the loop's syntax.
     blended        numbers that are of one kind or of another, depending on a condition.
+    boxed          those that NumPy may have as arrays without axes, which a store in place would change.
     python_bools   those that Python has as bool (`booleans`).
     forms, sides, ranges   what `demand` has found out about integers: each is looked at once, since there are
                            exponentially many paths through minima and maxima of each other.
@@ -82,6 +83,7 @@ class Numbers:
     leaf_values: tuple[Any, ...] = ()
     compound: dict[Var, tuple[Statement, ast.AST | None]] = field(default_factory=dict)
     blended: set[Var] = field(default_factory=set)
+    boxed: set[Var] = field(default_factory=set)
     python_bools: set[Var] = field(default_factory=set)
     forms: dict[Var, tuple[dict[Var, int], int]] = field(default_factory=dict)
     sides: dict[Var, tuple[Any, list[Any]]] = field(default_factory=dict)

@@ -41,12 +41,8 @@ def _applied(b: Builder, base: Atom, op: Op, attrs: Attrs, extra: tuple[Atom, ..
     return make.emit(b, op, base, *extra, attrs=attrs)
 
 
-def unviewed(b: Builder, step: Step, base: Atom, new: Atom, transforms: bool = False) -> Atom:
-    """`base` after `new` was stored through the view step.
-
-    The parts of a complex number are put together by arithmetic, which loses the sign of zeros and makes NaN beside
-    infinity: where CPython can do it, it does.
-    """
+def unviewed(b: Builder, step: Step, base: Atom, new: Atom) -> Atom:
+    """`base` after `new` was stored through the view step."""
     if isinstance(step, IndexStep):
         return make.put(b, base, new, step.dims, step.dynamic)
     match step.op:
@@ -63,12 +59,11 @@ def unviewed(b: Builder, step: Step, base: Atom, new: Atom, transforms: bool = F
             return make.expand_dims(b, new, step.attrs.axes)
     if step.op.name in bits.NAMES:
         return make.view(b, new, base.aval.dtype)
-    if transforms and step.op in (ops.REAL, ops.IMAG):
+    if step.op in (ops.REAL, ops.IMAG):
         other = make.elementwise(b, ops.IMAG if step.op is ops.REAL else ops.REAL, base)
         re, im = (new, other) if step.op is ops.REAL else (other, new)
-        return make.astype(b, make.add(b, re, make.multiply(b, im, 1j)), base.aval.dtype)
-    what, why = f"a view made by {step.op.name} cannot be written", "the parts cannot be put together exactly"
-    raise CutError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
+        return make.elementwise(b, ops.OF_PARTS, re, im)
+    raise CutError(Diagnostic(f"a view made by {step.op.name} cannot be written", instead="write a .copy() of it"))
 
 
 def shown(x: np.ndarray[Any, Any], step: Step | Windows, numbers: Sequence[Any] = ()) -> np.ndarray[Any, Any]:

@@ -9,7 +9,9 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
+from ..ir import Var
 from . import piled
+from .aliases import has_one_holder
 from .array_stores import changed, store_array, store_selected, write_in_place
 from .context import Context
 from .demand import static
@@ -141,6 +143,8 @@ def augmented_value(
         return current
     if isinstance(value, Masked) and type(current) is Ref:
         value = concrete(ctx, value, node, "an array changed by a selection x[mask]")
+    if type(current) is Var and current in ctx.numbers.boxed and not has_one_holder(ctx, current, ctx.frame.env):
+        ctx.cut(node, "a number that may be an array without axes is changed, and has two names", instead=_NEW_VALUE)
     if type(current) is not Ref:
         return binary(ctx, kind, current, value, node)
     if kind is ast.MatMult and (not current.aval.shape or len(ctx.atom(value).aval.shape) < 2):
@@ -153,4 +157,5 @@ def augmented_value(
     return current
 
 
+_NEW_VALUE = "give the new value a name, or make a number of it before, x[()]"
 BY_FLAT = "a store through `.flat`"

@@ -36,7 +36,9 @@ def view_of(
     The handler runs on a stand-in, so that what is known of the array's present content hides no step.
     """
     if function is elementwise.imag and base.aval.dtype.kind != "c" and (base.aval.shape or ctx.boxes):
-        return read_only(Ref(ctx.cell(function(ctx.b, ctx.read(base), *rest, **keywords))))
+        zeros = Ref(ctx.cell(function(ctx.b, ctx.read(base), *rest, **keywords)))
+        zeros.cell.swapped = base.cell.swapped
+        return read_only(zeros)
     copy = keywords.get("copy") if function in (shape.reshape, shape.reshape_method) else None
     if copy is True:
         return None

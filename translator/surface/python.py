@@ -72,8 +72,17 @@ def complex_(b: Builder, real: Any = 0, imag: Any = 0) -> Any:
         return complex(real)
     if _known(real) and _known(imag):
         return complex(static(real, "complex"), static(imag, "complex"))
-    z = make.add(b, scalar(b, real, "complex()"), make.multiply(b, scalar(b, imag, "complex()"), 1j))
-    return make.number(b, z, np.complex128)
+    re, im = scalar(b, real, "complex()"), scalar(b, imag, "complex()")
+    along, across = (make.elementwise(b, ops.REAL, x) if _is_complex(x) else x for x in (re, im))
+    if _is_complex(im):
+        along = make.subtract(b, along, make.elementwise(b, ops.IMAG, im))
+    if _is_complex(re):
+        across = make.add(b, across, make.elementwise(b, ops.IMAG, re))
+    return make.number(b, make.elementwise(b, ops.OF_PARTS, along, across), np.complex128)
+
+
+def _is_complex(x: Atom) -> bool:
+    return x.aval.dtype.kind == "c"
 
 
 def bool_(b: Builder, x: Any = False) -> Any:

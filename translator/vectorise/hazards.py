@@ -16,6 +16,7 @@ from ..bounds import (
     Interval,
     divides_python_numbers,
     interval_of,
+    is_natural_power,
     is_python_function,
     is_python_int,
     is_python_power,
@@ -95,6 +96,8 @@ class Guard:
             make.raise_if(b, make.less(b, s.args[1], 0), ValueError, refuses_negative(s))
         elif is_python_function(s):
             _check_function(b, s)
+        elif is_python_power(s) and is_natural_power(s):
+            _check_size(b, s, OverflowError, "(34, 'Numerical result out of range')")
         elif is_python_int(s):
             x = s.args[0]
             if x.aval.dtype.kind == "u":
@@ -169,6 +172,11 @@ def _check_function(b: Builder, s: Apply) -> None:
     make.raise_if(b, make.logical_and(b, nan, number), ValueError, "math domain error")
     infinite = error_of_infinity(s.op)
     if infinite is not None:
-        far = make.equal(b, _absolute(b, y), np.inf)
-        finite = make.less(b, _absolute(b, x), np.inf)
-        make.raise_if(b, make.logical_and(b, far, finite), *infinite)
+        _check_size(b, s, *infinite)
+
+
+def _check_size(b: Builder, s: Apply, error: type[Exception], message: str) -> None:
+    """Of infinity from a finite number."""
+    far = make.equal(b, _absolute(b, s.targets[0]), np.inf)
+    finite = make.less(b, _absolute(b, s.args[0]), np.inf)
+    make.raise_if(b, make.logical_and(b, far, finite), error, message)
