@@ -52,6 +52,14 @@ def eliminated(a: F8) -> Any:
     return np.sum(np.log(np.abs(np.diag(a))))
 
 
+def eliminated_by_rows(a: F8) -> Any:
+    a = a.copy()
+    for k in range(len(a)):
+        for i in range(k + 1, len(a)):
+            a[i, k:] = a[i, k:] - a[i, k] / a[k, k] * a[k, k:]
+    return np.sum(np.log(np.abs(np.diag(a))))
+
+
 def until_large(x: F8) -> Any:
     s = 0.0
     for v in x:
@@ -147,6 +155,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (windows, (RNG.uniform(-1.0, 1.0, (8, 8)), M[:3, :3]), [r"\[:, :, 2, 2\]"], [r"\.mT"]),
     (cholesky, (SPD,), [r"= L?lower\[i, j\]\n"], [r"\(a\[i, j\] - np"]),
     (eliminated, (SPD,), [r"d_a\[i, k\] = "], [r"np\.zeros\(4\)"]),
+    (eliminated_by_rows, (SPD,), [r"-d_a\[i\]"], [r"d_a\[i\] = "]),
     (until_large, (RNG.uniform(0.4, 1.0, 7),), [r"in reversed\(range\(i\)\)"], ["i_tape", "trips"]),
     (doubled, (1.7,), [r"for x in reversed\(x_tape\)"], [r"np\.float64\(x"]),
     (powers, (0.7,), [r"t_tape\.append\(t1\)", r"count - 1\]"], [r"\.copy\(\)", r"\+ -1"]),

@@ -41,6 +41,8 @@ class Choice:
 
     def both(self, b: Builder, c: Atom, otherwise: Atom, aval: Aval) -> Atom:
         """`c` where it counts, and what the opposite choice has elsewhere."""
+        if c is otherwise and c.aval.shape == aval.shape:
+            return cast_like(b, c, strong(aval))
         x, y = (c, otherwise) if self.side else (otherwise, c)
         return cast_like(b, make.where(b, self.condition, x, y), strong(aval))
 
