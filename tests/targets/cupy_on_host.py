@@ -177,7 +177,7 @@ NAMES |= {f"{k}{b}": f"{n}{b}" for k, n in (("i", "int"), ("u", "uint")) for b i
 
 def of_cuda(program: Program, name: str) -> tuple[Run, list[int]]:
     kernel = HostCuda(False).function(program, name.removeprefix(program.name))
-    pointers = {n: rf"\*(__restrict__ )?{n}\b" for n, _ in program.signature}
+    pointers = {n: rf"\* ?(__restrict__ )?{n}\b" for n, _ in program.signature}
     head = program.source.partition("__global__")[2].partition("{")[0]
     sizes = [8 if re.search(pointers[n], head) else np.dtype(t).itemsize for n, t in program.signature]
     meets = int("__syncthreads" in program.source or "__shfl" in program.source)
