@@ -61,7 +61,6 @@ from .maps import (
     within,
 )
 
-
 MOST_VALUES = 64  # for each statement
 
 
