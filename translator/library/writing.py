@@ -8,6 +8,7 @@ import numpy as np
 
 from .checks import check_cast, check_diagonal, check_mask
 from .grids import resize
+from .scattering import reaching
 from .support import is_plain, known, one_axis, wrapped_diagonal
 
 
@@ -25,6 +26,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
         return
     if a.ndim == 0:
         a = np.reshape(a, 1)
+    places = reaching(places, a.size)
     if known(mode) == "wrap":
         places = places % a.size
     elif known(mode) == "clip":

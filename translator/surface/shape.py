@@ -175,6 +175,8 @@ def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mo
     how = static(mode, "the mode")
     if how not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {how!r})")
+    if how != "raise":
+        chosen = _reaching(b, chosen, n)
     if how == "wrap":
         chosen = make.remainder(b, chosen, n)
     elif how == "clip":
@@ -182,6 +184,11 @@ def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mo
     dims: list[Dim] = [Run(0, n) for n in x.aval.shape]
     dims[place] = Gather(0)
     return make.index(b, x, dims, [chosen])
+
+
+def _reaching(b: Builder, places: Atom, n: int) -> Atom:
+    """Integers in a type that holds the size of what they index."""
+    return make.astype(b, places, np.int64) if np.iinfo(places.aval.dtype).max < n else places
 
 
 def take_along_axis(b: Builder, arr: Any, indices: Any, axis: Any = -1) -> Atom:
@@ -364,9 +371,9 @@ def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "rais
             outside = make.logical_or(b, make.less(b, x, 0), make.greater_equal(b, x, n))
             beyond = make.logical_or(b, beyond, outside)
         elif how == "wrap":
-            x = make.remainder(b, x, n)
+            x = make.remainder(b, _reaching(b, x, n), n)
         else:
-            x = make.minimum(b, make.maximum(b, x, 0), n - 1)
+            x = make.minimum(b, make.maximum(b, _reaching(b, x, n), 0), n - 1)
         total = make.add(b, make.multiply(b, total, n), make.astype(b, x, np.int64))
     make.raise_if(b, beyond, ValueError, "invalid entry in coordinates array")
     return total
