@@ -6,7 +6,6 @@ numbers are pairs. The source needs no header of the C++ library, which would ta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from ..translator.errors import NOWHERE
 from ..translator.ir import Const, DType
 from ..translator.ops.core import Elementwise
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .complex_numbers import ARITHMETIC, FORMS
@@ -143,7 +143,7 @@ WORDS = frozenset(
     """.split()  # noqa: SIM905
 ) | _CALLS
 
-_MACROS = re.compile("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA|random_")
+_MACROS = pattern("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA|random_")
 
 
 class HostNames(Names):
