@@ -274,7 +274,15 @@ def as_strided(
     if any(n < 0 for n in sizes):
         raise ValueError("negative dimensions are not allowed")
     reach = [(n - 1) * s for n, s in zip(sizes, steps, strict=True)]
-    if any(s % itemsize for s in steps) or (0 not in sizes and not _is_inside(reach, a.aval.size * itemsize)):
+    if any(s % itemsize for s in steps):
+        raise CutError(
+            Diagnostic(
+                "np.as_strided with steps that are no whole elements is left to NumPy",
+                why="compiled code has elements, no bytes",
+                instead="use x.view of a smaller dtype first",
+            )
+        )
+    if 0 not in sizes and not _is_inside(reach, a.aval.size * itemsize):
         raise UnsupportedError(
             Diagnostic(
                 "np.as_strided reads outside the array",
