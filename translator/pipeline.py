@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from .checked import on_the_host
 from .derive.logistic import smooth_logistics
+from .derive.shifts import without_shifts
 from .derive.squares import smooth_squares
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
@@ -102,7 +103,7 @@ def _prepared(function: Function, derives: bool) -> Function:
     twice would have two cotangents.
     """
     function = vectorised(function, derives)
-    return smooth_logistics(smooth_squares(simplify(function))) if derives else function
+    return without_shifts(smooth_logistics(smooth_squares(simplify(function)))) if derives else function
 
 
 def grouped(function: Function) -> Function:
