@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from host_cuda import HostCuda
 
-from untraced import vmap
+from untraced import grad, vmap
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.powers import BROKEN, WHOLE
 from untraced.translator.ir import Function
@@ -72,6 +72,16 @@ def test_powers_are_numpys(dtype: str, language: str, backends: dict[str, Any]) 
         got, want = (np.asarray(a).astype("f8" if want.dtype.kind != "i" else "i8") for a in (found, want))
         np.testing.assert_allclose(got, want, rtol=off, atol=2.0**-24 if x.dtype == np.float16 else 0)  # subnormals
         np.testing.assert_array_equal(np.signbit(got[:4]), np.signbit(want[:4]))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_their_gradients_are_computed_in_the_dtype_of_the_numbers(dtype: str, language: str) -> None:
+    x = numbers(dtype)
+    for function in (lambda x: np.sum(0.5 * x**3), lambda x: np.sum(np.power(2.0, x) * 0.2)):
+        for kernel in kernels_of(translated(grad(function), (x,), language), language):
+            entry = kernel.source[kernel.source.index(kernel.name) :]
+            assert "double" not in entry and "float64" not in entry
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
