@@ -48,6 +48,7 @@ from .layout import INT32
 from .loop_checks import divides_counts
 from .loops import loop_of
 from .lower import RESERVED, Call, Names, Number, Value
+from .powers import by_products
 from .program import Argument, GroupPlan, Launch, Program, header
 from .render import render
 
@@ -221,6 +222,10 @@ class _Lanes:
             count, size = (self.as_type(h, result) for h in held)
             self.declare(target, f"{count} {'//' if op.name == 'floor_divide' else '%'} {size}", result, varies)
             return
+        b = Builder(s.span)
+        if (power := by_products(b, s)) is not None:
+            self.made_of(b, power, target)
+            return
         if primitive(call, "triton"):
             values = tuple(_value(h, d) for h, d in zip(held, dtypes, strict=True))
             text = call_expression(TRITON, Value("", result, call, values, False, 0, s.span), call)
@@ -230,7 +235,7 @@ class _Lanes:
             raise _refused(f"{op.numpy} in Triton's lanes", s.span)
         from ..translator.reading.splicing import splice
 
-        b, atoms = Builder(s.span), list[Atom]()
+        atoms = list[Atom]()
         for h, d in zip(held, map(working, dtypes), strict=True):
             if h.number is not None:
                 atoms.append(Const(np.asarray(h.number.value).astype(d)[()], Aval((), d)))
@@ -240,6 +245,10 @@ class _Lanes:
             atoms.append(given)
         made = splice(b, op.decompose, atoms)
         assert isinstance(made, Var | Const)
+        self.made_of(b, made, target)
+
+    def made_of(self, b: Builder, made: Atom, target: Var) -> None:
+        """The target is what other statements make."""
         self.block(Block((), tuple(b.statements), (made,)))
         x = self.held(made)
         self.env[target] = Held(self.as_type(x, target.aval.dtype), target.aval.dtype, x.varies)

@@ -331,7 +331,7 @@ class _Fusion:
         """Merge groups over one domain that read the same array: it is read once."""
         readers: dict[Var, list[Unit]] = {}
         for unit in self.units.values():
-            if unit.kind in ("pointwise", "row"):
+            if unit.kind in ("pointwise", "row", "reduce"):
                 for v in self.reads(unit):
                     if v.aval.shape == unit.domain and v.aval.size > 1:
                         readers.setdefault(v, []).append(unit)
