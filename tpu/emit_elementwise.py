@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..translator.ir import Atom, Const, DType
+from ..translator.powers import product, whole
 from .emit_control import emit_branches
 from .writer import BOOL, Value, Writer, is_float, real_dtype
 
@@ -95,26 +96,18 @@ def extreme(name: str, dtype: DType, second: Atom) -> Rule | None:
 
 
 def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
-    """Powers that are a few multiplications; None for the others. NumPy takes the same ways for 2, 0.5 and -1."""
-    match exponent:
-        case 1:
-            return x
-        case 2:
-            return w.multiply(x, x)
-        case 3:
-            return w.multiply(w.multiply(x, x), x)
-        case 4:
-            square = w.multiply(x, x)
-            return w.multiply(square, square)
-        case 0.5 if is_float(x.dtype):
-            return w.op("sqrt", x)
-        case -1 if is_float(x.dtype):
-            return w.divide(w.splat(1, x), x)
-        case -2 if is_float(x.dtype):
-            return w.divide(w.splat(1, x), w.multiply(x, x))
-        case 1.5 if is_float(x.dtype):
-            infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
-            return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
+    """Powers that are a few products or a root; None for the others."""
+    if (factors := whole(exponent)) is not None:
+        return product(x, factors, w.multiply)
+    if not is_float(x.dtype):
+        return None
+    if (factors := whole(-exponent)) is not None:
+        return w.divide(w.splat(1, x), product(x, factors, w.multiply))
+    if exponent == 0.5:
+        return w.op("sqrt", x)
+    if exponent == 1.5:
+        infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
+        return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
     return None
 
 

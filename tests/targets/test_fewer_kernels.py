@@ -1,4 +1,5 @@
-"""Programs that take fewer kernels, or move fewer bytes, than their statements: each against NumPy in both languages."""
+"""Programs that take fewer kernels, or move fewer bytes, than their statements: each against NumPy, in both languages.
+"""
 
 from __future__ import annotations
 
