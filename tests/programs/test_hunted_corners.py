@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -48,6 +48,35 @@ def halves_of_elements(x):
 @CASES((np.sort(COMPLEX), COMPLEX), (np.sort(COMPLEX), PARTS), (np.array(PARTS), COMPLEX), (X[:1] + 1j, K))
 def found_among_complex_numbers(a, v):
     return np.searchsorted(a, v), np.searchsorted(a, v, side="right"), np.searchsorted(a, np.tile(v, 300)).sum()
+
+
+# ---- Python's containers ------------------------------------------------------------------------------
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Size(NamedTuple):
+    width: Any
+    height: Any
+
+
+@CASES((1, 2), (1.5, 2), (np.float64(1), 2))
+def named_and_plain(a, b):
+    p, q = Point(a, b), Size(a, b)
+    return p == (a, b), (b, a) != p, p == q, p == Point(b, a), (a, b) in [p], [a] == (a,)
+
+
+@CASES((Size(1, 2), Point(1, 3)), (Point(1.0, 2.0), (1.0, 2.0)))
+def order_of_tuples(p, q):
+    return p < q, p <= q, p > q, q >= p
+
+
+@CASES((np.ones(3), 1), (np.ones(3, int), 2.5), (np.arange(3), 1))
+def equal_containers(x, y):
+    return (x[0], 1) == (x[1], 1), (x[0], 1) != (x[1], 1), [x[0], y] == [x[1], y], ((x[0], 2), y) == ((x[1], 2), y)
 
 
 @pytest.mark.parametrize("target", TARGETS)

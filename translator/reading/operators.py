@@ -16,7 +16,7 @@ from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Const, Var
 from ..ops.core import Elementwise, promote
 from . import identity, protocols, selected, selection
-from .booleans import is_bool, is_python_bool, marked, may_be_python_bool
+from .booleans import is_bool, is_python_bool, marked, may_be_python_bool, python_bool
 from .conditions import branch_values, truth
 from .context import Context
 from .demand import static
@@ -327,7 +327,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         ctx.at(node)
         return _elementwise(ctx, op, [x, y], left, right)
     if has_runtime(left) or has_runtime(right):
-        if type(left) is not type(right) or not isinstance(left, tuple | list):
+        if not any(isinstance(left, k) and isinstance(right, k) for k in (tuple, list)):  # a namedtuple is a tuple
             return _compare_unlike(ctx, kind, left, right, node)
         if isinstance(kind, ast.Eq | ast.NotEq):
             return _same_items(ctx, kind, left, right, node)
@@ -353,7 +353,7 @@ def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, n
             if identity.identical(ctx, x, y):
                 continue
             equal = logic(ctx, equal, functools.partial(compare_pair, ctx, ast.Eq(), x, y, node), True, node)
-    return equal if isinstance(kind, ast.Eq) else unary(ctx, ast.Not(), equal, node)
+    return python_bool(ctx, truth(ctx, equal, node)) if isinstance(kind, ast.Eq) else unary(ctx, ast.Not(), equal, node)
 
 
 def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
