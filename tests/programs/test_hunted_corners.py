@@ -50,6 +50,40 @@ def found_among_complex_numbers(a, v):
     return np.searchsorted(a, v), np.searchsorted(a, v, side="right"), np.searchsorted(a, np.tile(v, 300)).sum()
 
 
+# ---- narrow integers where Python's or positions are meant ------------------------------------------------
+
+LONG = np.arange(300.0)
+NARROW = [(LONG, np.array([100, 250, 3], np.uint8)), (LONG, np.array([-100, 100, 3], np.int8)), (LONG, K + 1)]
+
+
+@CASES(*NARROW)
+def ranges_of_narrow_integers(x, k):
+    lengths = len(range(k[1], k[0])), len(range(k[0], k[1], 2)), len(range(k[0], k[1], -k[2]))
+    return lengths, k[2] in range(k[0], k[1], 3), int(k[1]) in range(k[0], 300, 50)
+
+
+@CASES(*NARROW)
+def slices_of_narrow_integers(x, k):
+    n = len(x[k[1] : k[0]]), len(x[k[0] : k[1] : 3]), x[k[1] : k[0]].shape
+    return n, x[k[0] : k[1]].sum(), x[k[0] : k[1]].std(), x[-k[2] :]
+
+
+@CASES(*NARROW)
+def turned_by_narrow_integers(x, k):
+    return np.roll(x, k[0]), np.roll(x[:120], k[1]), np.roll(x, (k[0], k[1]), (0, 0))
+
+
+@CASES(*NARROW)
+def positions_of_narrow_integers(x, k):
+    np.put(x, k, -1.0, mode="wrap")
+    return x, np.take(x, k, mode="wrap"), np.take(x, k, mode="clip"), np.ravel_multi_index((k, k), (300, 300), "wrap")
+
+
+@CASES((["b", "a", "B"], 1), (["b", "a", "B"], 0))
+def sorted_as_asked(words, falls):
+    return sorted(words, reverse=falls)
+
+
 # ---- Python's containers ------------------------------------------------------------------------------
 
 
@@ -79,6 +113,7 @@ def equal_containers(x, y):
     return (x[0], 1) == (x[1], 1), (x[0], 1) != (x[1], 1), [x[0], y] == [x[1], y], ((x[0], 2), y) == ((x[1], 2), y)
 
 
+@pytest.mark.filterwarnings("error::UserWarning")  # CPython runs what the reader takes for an error of the user
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_functions(function: Any, arguments: Any, target: str) -> None:

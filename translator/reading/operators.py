@@ -15,6 +15,7 @@ from .. import make, ops
 from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Const, Var
 from ..ops.core import Elementwise, promote
+from ..surface.python import as_python
 from . import identity, protocols, selected, selection
 from .booleans import is_bool, is_python_bool, marked, may_be_python_bool, python_bool
 from .conditions import branch_values, truth
@@ -408,8 +409,10 @@ def _among(ctx: Context, item: Value, others: Iterable[Value]) -> Atom:
 def _in_range(ctx: Context, container: range | RunRange, item: Atom, node: ast.AST) -> Atom:
     """`item in range(...)` of run-time numbers, as Python's bool."""
     step = static(ctx, container.step, node, "the step of a range")
-    start, stop = ctx.atom(container.start), ctx.atom(container.stop)
     b = ctx.b
+    start, stop = (as_python(b, ctx.atom(v)) for v in (container.start, container.stop))
+    if item.aval.dtype.kind in "iu" and item.aval.dtype != np.uint64:
+        item = ctx.atom(as_python(b, item))
     low, high = (start, stop) if step > 0 else (stop, start)
     less, before = (make.less_equal, make.less) if step > 0 else (make.less, make.less_equal)
     found = make.logical_and(b, less(b, low, item), before(b, item, high))

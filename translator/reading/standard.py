@@ -243,7 +243,8 @@ def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, r
     keys = _by_data(ctx, node, known, key, "sorted()")
     if isinstance(keys, Keyed):
         return keys.ordered(static(ctx, reverse, node, "reverse"))
-    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
+    falls = static(ctx, reverse, node, "reverse")
+    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=falls))
     return [known[i] for i in order]
 
 
