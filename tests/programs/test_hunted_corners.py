@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,6 +112,45 @@ def order_of_tuples(p, q):
 @CASES((np.ones(3), 1), (np.ones(3, int), 2.5), (np.arange(3), 1))
 def equal_containers(x, y):
     return (x[0], 1) == (x[1], 1), (x[0], 1) != (x[1], 1), [x[0], y] == [x[1], y], ((x[0], 2), y) == ((x[1], 2), y)
+
+
+PAIRS = [(1, 2), (3, 4), (1, 2)], [(3, 4), (1, 3)]
+
+
+@CASES(PAIRS, ([(1.5, 2.0)], [(1.5, 2), (2, 1.5)]), ([(np.int64(1), 2)], [(1, 2)]), ([(1, 2), 3], [(1, 2), 3.0]))
+def pairs_in_sets_and_dicts(a, b):
+    seen: set[Any] = set()
+    for v in a:
+        seen.add(v)
+    return [v in set(a) for v in b], [v in {w: 1 for w in a} for v in b], [v in seen for v in b], (1, 2) in frozenset(a)
+
+
+@CASES((1, 2), (1.5, 2.0), (np.float64(1), np.int32(2)))
+def methods_that_compare(a, b):
+    t = (a, b)
+    methods = t.__eq__((1, 2)), t.__contains__(1), t.__lt__((1, 3)), [a, b].__ne__([1, 2]), t.__hash__() == hash((a, b))
+    return methods, t.__class__ is tuple, [a].__class__, operator.contains(t, 1)
+
+
+@CASES((1, 2), (1.5, 2), (np.int64(1), 2))
+def equal_dicts(a, b):
+    same = {"x": a, "y": [b]} == {"y": [2], "x": 1}, {"x": (a, b)} != {"x": (1, 2)}, {"x": a} == {"y": a}
+    return same, ([a], {"k": b}) == ([1], {"k": 2}), slice(a, b) == slice(1, 2)
+
+
+@CASES((1, 2), (np.uint8(1), 3))
+def equal_ranges(a, b):
+    return range(a, b) == range(1, 2), range(a, b) != range(a, b, 1)
+
+
+@CASES((X, 1.5), (X[:1], np.nan))
+def among_itself(x, v):
+    return x in [x], x in (v, x) if x.size == 1 else None, v in [v], {"k": x} == {"k": x}, (x, v) in [(x, v)]
+
+
+@CASES((np.float64(2),), (2.0,), (np.int8(2),))
+def repeated(count):
+    return [0] * count
 
 
 @pytest.mark.filterwarnings("error::UserWarning")  # CPython runs what the reader takes for an error of the user
