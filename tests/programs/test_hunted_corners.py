@@ -85,6 +85,16 @@ def sorted_as_asked(words, falls):
     return sorted(words, reverse=falls)
 
 
+@CASES((np.int64, np.uint64, 3), (np.float64, np.int64, 2.5), (np.int8, np.uint8, -1), (np.float64, np.int64, 3))
+def bits_of_python_numbers(kind, other, x):
+    return kind(x).view(other), kind(x).dtype
+
+
+@CASES(("a b\nc a", 1), ("", 0))
+def keywords_of_texts(text, n):
+    return text.split(None, maxsplit=n), text.rsplit(maxsplit=n), text.splitlines(keepends=n)
+
+
 # ---- Python's containers ------------------------------------------------------------------------------
 
 
