@@ -101,6 +101,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):
         if not hasattr(owner, name):
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
+        if name == "__class__":
+            return type(owner)
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)

@@ -31,7 +31,7 @@ from .iteration import known_items
 from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
-from .operators import binary, compare_pair, contains, unary
+from .operators import binary, compare_pair, unary
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -243,7 +243,8 @@ def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, r
     keys = _by_data(ctx, node, known, key, "sorted()")
     if isinstance(keys, Keyed):
         return keys.ordered(static(ctx, reverse, node, "reverse"))
-    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
+    falls = static(ctx, reverse, node, "reverse")
+    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=falls))
     return [known[i] for i in order]
 
 
@@ -318,8 +319,7 @@ def _truth(ctx: Context, node: ast.AST, x: Value) -> Value:
 
 
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
-    found = contains(ctx, container, item, node)
-    return found if isinstance(found, bool) else ctx.wrap(found)
+    return compare_pair(ctx, ast.In(), item, container, node)
 
 
 def _getitem(ctx: Context, node: ast.AST, x: Value, key: Value) -> Value:
