@@ -383,7 +383,7 @@ def _is_square(s: Apply) -> bool:
 
 
 def _is_product(exponent: Atom) -> bool:
-    """Whether it makes powers that are compiled as few products: for NumPy they take long where the base is negative."""
+    """Whether it makes powers that are compiled as few products: for NumPy they take long where a base is negative."""
     return isinstance(exponent, Const) and whole(np.abs(exponent.value)) is not None
 
 
