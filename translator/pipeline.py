@@ -24,6 +24,7 @@ from .checked import on_the_host
 from .derive.logistic import smooth_logistics
 from .derive.shifts import without_shifts
 from .derive.squares import smooth_squares
+from .derive.standing import reads_ahead
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
@@ -103,7 +104,11 @@ def _prepared(function: Function, derives: bool) -> Function:
     twice would have two cotangents.
     """
     function = vectorised(function, derives)
-    return without_shifts(smooth_logistics(smooth_squares(simplify(function)))) if derives else function
+    if not derives:
+        return function
+    simple = simplify(function)
+    ahead = reads_ahead(simple)
+    return without_shifts(smooth_logistics(smooth_squares(simple if ahead is simple else simplify(ahead))))
 
 
 def grouped(function: Function) -> Function:

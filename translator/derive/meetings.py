@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from itertools import product
 
 from .. import ops
@@ -29,11 +30,14 @@ class Access:
 
 @dataclass(slots=True)
 class Meetings:
-    """What is known of the places in the loop `root` and those in it; `changing` are the values made inside."""
+    """What is known of the places in the loop `root` and those in it; `changing` are the values made inside. The ranges
+    of the loops `around` it bound their indices.
+    """
 
     root: For
     makers: Makers
     changing: frozenset[Var]
+    around: tuple[For, ...] = field(default=(), kw_only=True)
 
     # ---- places ----
 
@@ -67,7 +71,7 @@ class Meetings:
 
     def _cannot(self, a: Access, b: Bound) -> bool:
         """Whether `b` does not hold for any of the indices that there are at `a`."""
-        bounds = [r for loop in a.loops for r in self._range(loop, {})]
+        bounds = [r for loop in (*self.around, *a.loops) for r in self._range(loop, {})]
         return all(contradict([*bounds, *way, b]) for way in self._facts(a, {}))
 
     def _facts(self, a: Access, primed: Mapping[Var, object]) -> list[list[Bound]]:
@@ -88,6 +92,10 @@ class Meetings:
         """Whether a store that runs later (or earlier) than `a` may touch an element that `a` touches."""
         return any(self.meets(a, store, later) for store in stores)
 
+    def touches(self, a: Access, store: Access) -> bool:
+        """Whether the two may touch one element, in whatever trips of the loop."""
+        return self._overlap(a, store, {v: (v,) for v in self.changing}, [])
+
     def meets(self, a: Access, store: Access, later: bool) -> bool:
         common = 0
         while common < min(len(a.loops), len(store.loops)) and a.loops[common] is store.loops[common]:
@@ -98,14 +106,18 @@ class Meetings:
             # In the other trip the indices of these loops, and what is computed in the nest, are others.
             kept = {loop.body.params[0] for loop in store.loops[:level]}
             primed = {v: (v,) for v in self.changing - kept}
-            bounds = self._order(a.loops[level], primed, later) if level < common else []
-            bounds += [b for loop in a.loops for b in self._range(loop, {})]
-            bounds += [b for loop in store.loops for b in self._range(loop, primed)]
-            bounds += self._equal(self._places(a), self._places(store), primed)
-            ways = product(self._facts(a, {}), self._facts(store, primed))
-            if not all(contradict([*bounds, *mine, *theirs]) for mine, theirs in ways):
+            order = self._order(a.loops[level], primed, later) if level < common else []
+            if self._overlap(a, store, primed, order):
                 return True
         return False
+
+    def _overlap(self, a: Access, store: Access, primed: Mapping[Var, object], order: Sequence[Bound]) -> bool:
+        """Whether the places may be equal in trips in this order; `primed` has the names of indices of `store`."""
+        bounds = [*order, *(b for loop in (*self.around, *a.loops) for b in self._range(loop, {}))]
+        bounds += [b for loop in store.loops for b in self._range(loop, primed)]
+        bounds += self._equal(self._places(a), self._places(store), primed)
+        ways = product(self._facts(a, {}), self._facts(store, primed))
+        return not all(contradict([*bounds, *mine, *theirs]) for mine, theirs in ways)
 
     def _order(self, loop: For, primed: Mapping[Var, object], later: bool) -> list[Bound]:
         index, r = loop.body.params[0], loop.range
