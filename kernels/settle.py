@@ -29,10 +29,13 @@ from ..translator.ir import (
     Statement,
     Var,
     While,
+    blocks_of,
+    free_variables,
+    inputs_of,
+    may_raise,
     walk,
     with_blocks,
 )
-from ..translator.ops import EMPTY
 from ..translator.ops.core import (
     At,
     Cast,
@@ -88,10 +91,14 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
     """`around`: values of the blocks around this one that are 0, 1, 2 and so on."""
     statements: list[Statement] = []
     counting = counting_in(block, around)
+    made: set[Var] = set()  # by kernels of loops, which take in the work after them
     for s in block.statements:
+        if s.targets and made.issuperset(s.targets):
+            continue
         kernel = as_kernel(s, block, facts) if isinstance(s, For | While) and language in DIALECTS else None
         if kernel is not None:
             statements += kernel
+            made.update(t for k in kernel for t in k.targets)
             continue
         if isinstance(s, If | For | While):
             s = with_blocks(s, lambda inner: _in_block(inner, language, facts, counting))
@@ -124,9 +131,16 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
 
 
 def _read(block: Block, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Without the memory that lanes fill: their kernel's results are memory of their own."""
-    users = users_of(replace(block, statements=tuple(statements)))
-    return tuple(s for s in statements if not (isinstance(s, Apply) and s.op is EMPTY and s.targets[0] not in users))
+    """Without what kernels of loops make for themselves: the memory that they fill, and the work in front of them."""
+    live = {a for a in block.results if isinstance(a, Var)}
+    kept: list[Statement] = []
+    for s in reversed(statements):
+        if isinstance(s, Apply | Fused) and s.targets and live.isdisjoint(s.targets) and not may_raise(s):
+            continue
+        live.update(a for a in inputs_of(s) if isinstance(a, Var))
+        live.update(v for inner in blocks_of(s) for v in free_variables(inner))
+        kept.append(s)
+    return tuple(reversed(kept))
 
 
 def _is_product(s: Statement) -> bool:

@@ -1,4 +1,4 @@
-"""Programs that take fewer kernels, or move fewer bytes, than their statements: each against NumPy in both languages."""
+"""Programs that take fewer kernels, or move fewer bytes, than their statements: against NumPy in both languages."""
 
 from __future__ import annotations
 
@@ -74,3 +74,105 @@ def test_reductions_over_the_same_axes_read_their_arrays_once(
 ) -> None:
     assert len(kernels(function, args, language)) <= 2  # the parts, and their sums
     check(function, args, backends[language])
+
+
+# ---- loops over whole arrays whose elements do not meet -------------------------------------------
+
+
+def steps(x: Any) -> Any:
+    y = np.abs(x) + 1
+    for _ in range(10):
+        y = y * 1.5 + 0.25 * x
+    return np.sin(y) - x
+
+
+def escape(re: Any, im: Any, n: Any) -> Any:
+    a = np.zeros((im.shape[0], re.shape[0]), re.dtype)
+    b, turns = np.zeros_like(a), np.zeros(a.shape, np.int32)
+    for _ in range(n):
+        inside = a * a + b * b < 4
+        a, b = np.where(inside, a * a - b * b + re, a), np.where(inside, 2 * a * b + im[:, None], b)
+        turns += inside
+    return turns
+
+
+def pendulum(x: Any, v: Any, dt: Any) -> Any:
+    t = 0.0
+    for i in range(40):
+        if i % 3 == 0:
+            v = v * 0.5
+        v = v + dt * (0.1 * np.cos(t) - np.sin(x)) + i
+        for _ in range(2):
+            x = x + dt * v
+        t = t + dt
+    return x, v * 2 + x
+
+
+def until(x: Any) -> Any:
+    t = 0.0
+    while t < 1.0:
+        x = x + 0.01 * np.cos(x * t)
+        t += 0.25
+    return x
+
+
+def congruential(k: Any) -> Any:
+    for i in range(5):
+        k = k * 1103515245 + 12345 + i
+    return k % 1000
+
+
+def mixed(x: Any, c: Any) -> Any:
+    z = x * c
+    for _ in range(3):
+        x = (x * z + c).astype(np.float32)
+    return x, z
+
+
+def smoothed(x: Any) -> Any:
+    for _ in range(4):
+        x = (x + np.roll(x, 1)) * 0.5
+    return x
+
+
+def halving(x: Any) -> Any:
+    total = np.float64(0)
+    for _ in range(4):
+        x = x * 0.5
+        total = total + np.sum(x)
+    return x, total
+
+
+GRID = np.linspace(-1.0, 1.0, 30).astype("f4")
+TABLE = rng.standard_normal((7, 30)).astype("f4")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("function", "args", "kinds"),
+    [
+        (steps, (TABLE,), ["lanes"]),
+        (steps, (TABLE.T[::2],), ["lanes"]),
+        (steps, (TABLE[:, :0],), None),
+        (escape, (GRID - 0.5, GRID[:20], 50), ["lanes"]),
+        (escape, (GRID - 0.5, GRID[:20], 0), ["lanes"]),
+        (pendulum, (TABLE, GRID, 0.01), ["lanes"]),
+        (pendulum, (TABLE, TABLE * 2, 0.01), ["lanes"]),
+        (until, (TABLE,), ["lanes"]),
+        (congruential, (np.arange(-50, 50, dtype="i4"),), ["lanes"]),
+        (mixed, (TABLE, GRID[None]), ["pointwise", "lanes"]),  # the product is a result
+        (smoothed, (GRID,), None),
+        (halving, (GRID,), None),
+    ],
+)
+def test_loops_that_compute_each_element_from_itself_are_one_kernel(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kinds: list[str] | None,
+    language: str,
+    backends: dict[str, Any],
+) -> None:
+    made = kernels(function, args, language)
+    assert ("lanes" not in [k.kind for k in made]) if kinds is None else ([k.kind for k in made] == kinds)
+    assert kinds is None or all(k.language == language for k in made)
+    check(function, args, backends[language], 1e-4)
