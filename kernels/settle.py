@@ -65,6 +65,7 @@ from .lower import gathers
 from .one_each import counting_in, with_one_each
 from .parts import parted_of
 from .recomputed import with_recomputed_scores
+from .remade import with_remade
 from .slices import with_slices
 from .tiles import statements_for
 
@@ -126,6 +127,11 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
             block = _with_stored(block, s, language)
     for s in block.statements:
         if _is_product(s):
+            block = _settled(block, s, language, facts)
+    known = {id(s) for s in block.statements}
+    block = with_remade(block, language, facts) if language in DIALECTS else block
+    for s in block.statements:
+        if id(s) not in known and _is_product(s):
             block = _settled(block, s, language, facts)
     return with_slices(block, language, facts) if language in DIALECTS else block
 

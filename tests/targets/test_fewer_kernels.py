@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from host_cuda import HostCuda
 
+from untraced import grad, random
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
@@ -176,3 +177,52 @@ def test_loops_that_compute_each_element_from_itself_are_one_kernel(
     assert ("lanes" not in [k.kind for k in made]) if kinds is None else ([k.kind for k in made] == kinds)
     assert kinds is None or all(k.language == language for k in made)
     check(function, args, backends[language], 1e-4)
+
+
+# ---- values that are made again ------------------------------------------------------------------
+
+
+def layer(w: Any, b: Any, v: Any, x: Any) -> Any:
+    z = x @ w + b
+    h = 0.5 * z * (1 + np.tanh(0.8 * (z + 0.04 * z**3)))
+    return np.sum((h @ v) ** 2)
+
+
+def noisy(key: Any, w: Any, x: Any) -> Any:
+    kept = np.where(random.bernoulli(key, 0.75, x.shape), x, 0)
+    return (kept @ w) * 2, np.sum(kept * kept @ w.T)
+
+
+LAYER = tuple((0.2 * rng.standard_normal(s)).astype("f4") for s in ((64, 96), (96,), (96, 64), (512, 64)))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_backward_passes_make_elementwise_work_again(language: str, backends: dict[str, Any]) -> None:
+    derivative = grad(layer, argnums=(0, 1, 2))
+    made = kernels(derivative, LAYER, language)
+    hidden, outer = 512 * 96 * 4, 512 * 64 * 4
+    # Forward: x is read, the product and h are written, and read again; backward: h, the product, and cotangents.
+    assert sum(k.bytes_moved for k in {k.lines: k for k in made}.values()) < 6.5 * hidden + 5 * outer
+    check(derivative, LAYER, backends[language], 1e-4)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_random_bits_are_made_once(language: str) -> None:
+    args = (random.key(0), np.ones((512, 512), "f4"), np.ones((512, 512), "f4"))
+    assert sum("threefry" in k.source for k in kernels(noisy, args, language)) == 1
+
+
+def stored_into(x: Any, w: Any) -> Any:
+    y = np.exp(x) + 1
+    z = y * 2
+    x[1:-1] = (z @ w)[1:-1]
+    return x, z * y @ w
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_stored_into_is_not_needed_longer(language: str, backends: dict[str, Any]) -> None:
+    args = tuple(rng.standard_normal((2, 80, 80)).astype("f4"))
+    function = translated(stored_into, args, language)
+    got = GpuExecutor(function, backends[language])([a.copy() for a in args])
+    for g, w in zip(got, stored_into(args[0].copy(), args[1]), strict=False):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
