@@ -11,6 +11,7 @@ from host_cuda import HostCuda
 
 from untraced import grad, random
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.translator.errors import RaisedError
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -226,3 +227,23 @@ def test_what_is_stored_into_is_not_needed_longer(language: str, backends: dict[
     got = GpuExecutor(function, backends[language])([a.copy() for a in args])
     for g, w in zip(got, stored_into(args[0].copy(), args[1]), strict=False):
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
+
+
+# ---- errors that cannot be -----------------------------------------------------------------------
+
+
+def counted(x: Any) -> Any:
+    return np.bincount(x % 50, minlength=64)
+
+
+def counted_where(x: Any) -> Any:
+    return np.bincount(x, minlength=64)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_intervals_decide_is_not_asked(language: str, backends: dict[str, Any]) -> None:
+    x = rng.integers(-(2**40), 2**40, 5000)
+    assert len(kernels(counted, (x,), language)) == 1 < len(kernels(counted_where, (x,), language))
+    check(counted, (x,), backends[language])
+    with pytest.raises(RaisedError):
+        GpuExecutor(translated(counted_where, (x,), language), backends[language])([x])
