@@ -78,7 +78,7 @@ class _Pair:
         self.changed = _changed(block)
 
     def better(self) -> tuple[Fused | None, Fused] | None:
-        """The two groups as they are better, without the first where nothing is left of it; None where they are good."""
+        """The two groups as they are better, without the first if nothing is left of it; None where they are good."""
         chosen = self.read()
         found = self.plan(chosen) if chosen else None
         while found is not None and len(chosen) > 1:

@@ -247,3 +247,27 @@ def test_what_intervals_decide_is_not_asked(language: str, backends: dict[str, A
     check(counted, (x,), backends[language])
     with pytest.raises(RaisedError):
         GpuExecutor(translated(counted_where, (x,), language), backends[language])([x])
+
+
+# ---- many short rows -----------------------------------------------------------------------------
+
+
+def distances(x: Any, y: Any) -> Any:
+    d = x[:, None, :] - y[None, :, :]
+    return np.sqrt(np.sum(d * d, axis=-1))
+
+
+def shares(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True), np.argmax(x, axis=-1)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 8])
+def test_a_thread_has_a_short_row(columns: int, language: str, backends: dict[str, Any]) -> None:
+    x, y = rng.standard_normal((2, 70, columns)).astype("f4")
+    for function, args in ((distances, (x, y)), (shares, (x,)), (shares, (np.append(x, x[:1] * np.nan, axis=0),))):
+        check(function, args, backends[language])
+    if language == "cuda" and columns in (3, 8):
+        (kernel,) = kernels(distances, (x, y), language)
+        assert dict(kernel.program.constants)["THREADS"] == (1 if columns == 3 else 2)
