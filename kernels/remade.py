@@ -93,11 +93,12 @@ class _Pair:
         gone = {t for t in chosen if self.users[t] == {id(self.reader)}}
         targets = [t for t in self.maker.targets if t not in gone]
         targets += [v for v in found.stored if v not in targets]
-        first = close(statements_for(self.statements, targets, frozenset()), targets, self.maker.kind)
+        left = statements_for(self.statements, targets, frozenset())
+        first = close(left, targets, self.maker.kind) if targets else None
         second = close([*found.own, *inline(self.reader)], self.reader.targets, self.reader.kind)
         if len(second.body.statements) > LONGEST:
             return None
-        return (first if targets else None), second
+        return first, second
 
     def read(self) -> list[Var]:
         """The maker's results that the reader reads; but for operands of a product, which it reads more than once."""

@@ -60,6 +60,7 @@ from .contract import is_worth, stages
 from .dialects import C_TYPES
 from .facts import H200, Facts
 from .grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
+from .joined import with_joined
 from .loop_groups import as_kernel
 from .lower import gathers
 from .one_each import counting_in, with_one_each
@@ -133,6 +134,7 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
     for s in block.statements:
         if id(s) not in known and _is_product(s):
             block = _settled(block, s, language, facts)
+    block = with_joined(block, language) if language in DIALECTS else block
     return with_slices(block, language, facts) if language in DIALECTS else block
 
 

@@ -11,8 +11,9 @@ from host_cuda import HostCuda
 
 from untraced import grad, random
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.facts import Facts
 from untraced.translator.errors import RaisedError
-from untraced.translator.ir import Function
+from untraced.translator.ir import Function, Fused
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -20,6 +21,7 @@ pytest.importorskip("triton")
 from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
+LIBRARY = Facts(share={"float32": 0.01}, cuda_share={"float32": 0.01})  # products are the library's
 rng = np.random.default_rng(0)
 
 
@@ -271,3 +273,36 @@ def test_a_thread_has_a_short_row(columns: int, language: str, backends: dict[st
     if language == "cuda" and columns in (3, 8):
         (kernel,) = kernels(distances, (x, y), language)
         assert dict(kernel.program.constants)["THREADS"] == (1 if columns == 3 else 2)
+
+
+# ---- reductions of what a kernel makes of a product ----------------------------------------------
+
+
+def both_ways(x: Any, w: Any) -> Any:
+    z = np.tanh(x @ w)
+    return z, np.sum(z, axis=0), np.max(z * z, axis=1)
+
+
+def normalised(x: Any, w: Any) -> Any:
+    z = np.maximum(x @ w, 0)
+    return (z - np.mean(z, axis=1, keepdims=True)) / np.sqrt(np.var(z, axis=1, keepdims=True) + 1e-5)
+
+
+def total(x: Any, w: Any) -> Any:
+    z = np.tanh(x @ w)
+    return np.sum(z), z @ w
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("function", "groups"), [(both_ways, ["reduce", "row"]), (normalised, ["row"]), (total, ["reduce"])]
+)
+def test_reductions_join_the_kernel_that_makes_their_array(
+    function: Callable[..., Any], groups: list[str], language: str, backends: dict[str, Any]
+) -> None:
+    args = tuple(rng.standard_normal((2, 200, 200)).astype("f4"))
+    made = GpuExecutor(translated(function, args, language), backends[language], LIBRARY)
+    assert [s.kind for s in made.function.body.statements if isinstance(s, Fused)] == groups
+    wanted = function(*args)
+    for got, want in zip(made(list(args)), wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
