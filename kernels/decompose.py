@@ -42,8 +42,8 @@ def language_of(fused: Fused, language: str) -> str:
 def _needs(s: Apply, language: str) -> bool:
     if not isinstance(s.op, Elementwise):
         return False
-    dtypes, _ = s.op.loop_dtypes([a.aval for a in s.args])
-    return exponent_of(s) is not None or not primitive(Call(s.op, dtypes), language)
+    call = Call(s.op, s.op.loop_dtypes([a.aval for a in s.args])[0])
+    return exponent_of(s) is not None or not primitive(call, language)
 
 
 def _once(block: Block, language: str) -> Block:

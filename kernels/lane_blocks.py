@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,6 +54,7 @@ from .program import Argument, GroupPlan, Launch, Program, header
 from .render import render
 
 LANES, WARPS = 64, 1  # of a block: one warp asks by one instruction, without a barrier, whether a lane is running
+MANY, EVEN_LANES, EVEN_WARPS = 1 << 18, 512, 4  # where all lanes take the same turns, nobody asks: 16 bytes at a time
 INT = np.dtype(np.int64)
 
 
@@ -122,8 +124,10 @@ class _Lanes:
             lines=self.lines,
         )
         regular = tuple(n for n, a in self.parameters if a.role != "scalar")
-        program = Program(name, "triton", source, signature, (("BLOCK", LANES),), WARPS, regular)
-        launch = Launch(program, tuple(a for _, a in self.parameters), (-(-count // LANES), 1), LANES)
+        even = count >= MANY and not any(isinstance(s, While) for s in walk(loop.body))
+        lanes, warps = (EVEN_LANES, EVEN_WARPS) if even else (LANES, WARPS)
+        program = Program(name, "triton", source, signature, (("BLOCK", lanes),), warps, regular)
+        launch = Launch(program, tuple(a for _, a in self.parameters), (-(-count // lanes), 1), lanes)
         return GroupPlan(name, (launch,))
 
     def parameter(self, p: Var, place: int) -> None:
@@ -339,7 +343,8 @@ class _Lanes:
         given = [start, stop, step] if step != "1" else [start, stop] if start != "0" else [stop]
         self.line(f"for {turn} in range({', '.join(given)}):")
         self.depth += 1
-        self.declare(index, f"tl.full((), {turn}, tl.int64)", INT, False)
+        if index in free_variables(replace(s.body, params=tuple(params))):
+            self.declare(index, f"tl.full((), {turn}, tl.int64)", INT, False)
         self.block(s.body)
         self.turn(s.body.results, homes)
         self.depth -= 1
