@@ -22,6 +22,7 @@ from .lower import Call, Number, Value
 HALVES = frozenset(("float16", "bfloat16"))
 _CALLS = ("libdevice.", "quick_exp(", "quick_tanh(", "tl.exp(", "tl.sqrt(")
 """What the compiler has no form of bfloat16's own for."""
+_LITERAL = pattern(r'\(?-?(\d[\d.]*(e[+-]?\d+)?|float\("[-a-z]+"\))\)?')
 _PLAIN = pattern(r"\w+|\w+(\.\w+)*\([^()]*\)")
 
 
@@ -187,6 +188,8 @@ class Triton:
     def convert(self, text: str, source: DType, target: DType) -> str:
         if source == target:
             return text
+        if _LITERAL.fullmatch(text):  # a number of Python's, which has no methods
+            text = f"tl.full((), {text}, {self.type_name(source)})"
         if target.kind == "b":
             return f"({self.convert(text, source, working(source))} != 0)"
         if target.kind in "iu" and is_half(source):
@@ -213,7 +216,7 @@ class Triton:
         """A comparison between integers with and without a sign."""
         place = 0 if dtypes[0].kind == "i" else 1
         signed = args[place]
-        if signed.strip("()-").isdigit():
+        if _LITERAL.fullmatch(signed):
             signed = f"tl.full((), {signed}, tl.int64)"
         both = [f"{_atom(a)}.to(tl.uint64)" for a in args]
         both[place] = f"{_atom(signed)}.to(tl.uint64)"
