@@ -383,7 +383,7 @@ def _is_square(s: Apply) -> bool:
 
 
 def _is_product(exponent: Atom) -> bool:
-    """Whether it makes powers that are compiled as few products: for NumPy they take long where a base is negative."""
+    """Whether it makes powers that are compiled as few products. NumPy's powers take long where a base is negative."""
     return isinstance(exponent, Const) and whole(np.abs(exponent.value)) is not None
 
 
@@ -414,6 +414,8 @@ def _of_function(s: Apply) -> tuple[float, float]:
         return MAGNITUDE
     if name == "power" and _is_product(s.args[1]) and dtype.kind in "iuf":
         return SLOWER, 2 * OPERATION
+    if name == "power" and dtype.kind == "f" and s.args[1].aval.dtype.kind in "iu":
+        return SLOWER, FUNCTION
     if name not in _vectorised(dtype) or not host_calls.has_vectors():
         return SLOWER, FUNCTION
     width = dtype.itemsize / 8

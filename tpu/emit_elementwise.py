@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..translator.ir import Atom, Const, DType
+from ..translator.ir import Atom, Const, DType, Shape
 from ..translator.powers import product, whole
+from . import host_calls
 from .emit_control import emit_branches
-from .writer import BOOL, Value, Writer, is_float, real_dtype
+from .writer import BOOL, F32, I32, I64, Value, Writer, is_float, real_dtype
 
 Rule = Callable[..., Value]
 
@@ -109,6 +110,29 @@ def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
         infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
         return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
     return None
+
+
+def power_by_numpy(w: Writer, args: Sequence[Atom], given: Sequence[Value], shape: Shape) -> Value:
+    """x ** y of floats by NumPy's function, of |x|: where x is negative it takes thirty times as long."""
+    base, exponent = args
+    dtype = given[0].dtype
+    if isinstance(exponent, Const) or (isinstance(base, Const) and bool(np.all(base.value > 0))):
+        return host_calls.call(w, "power", given, shape, dtype)
+    result = host_calls.call(w, "power", [w.op("abs", given[0]), given[1]], shape, dtype)
+    x, y = (w.broadcast(v, shape) for v in given)
+    half = w.multiply(y, w.splat(0.5, y))
+    odd = w.both(_is_whole(w, y), w.invert(_is_whole(w, half)))
+    bits = w.op("bitcast_convert", x, dtype=I32 if dtype == F32 else I64)
+    below = w.compare("LT", bits, w.splat(0, bits))  # -0.0, too
+    result = w.select(w.both(odd, below), w.op("negate", result), result)
+    if exponent.aval.dtype.kind in "biu":
+        return result
+    unreal = w.both(w.compare("LT", x, w.splat(0, x)), w.compare("GT", x, w.splat(-np.inf, x)))
+    return w.select(w.both(unreal, w.invert(_is_whole(w, y))), w.splat(np.nan, x), result)
+
+
+def _is_whole(w: Writer, x: Value) -> Value:
+    return w.compare("EQ", x, w.op("floor", x))
 
 
 def integer_power(w: Writer, x: Value, y: Value) -> Value:

@@ -156,3 +156,24 @@ def test_powers_of_lanes(language: str, backends: dict[str, Any]) -> None:
     got, want = GpuExecutor(program, backends[language])([x]), [steps(v) for v in x]
     np.testing.assert_allclose(got[0], [w[0] for w in want], rtol=1e-9)
     np.testing.assert_array_equal(got[1], [w[1] for w in want])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_powers_on_the_cpu_have_the_signs_of_numpys(dtype: str) -> None:
+    """NumPy's function may be given magnitudes alone, from 8,192 elements on."""
+    ends = np.array([0.0, 1, 2, 0.5, 3, np.inf, np.nan, 1e30, 1e-30, 1.5, 2.0**40 + 1])
+    ends = np.concatenate([ends, -ends])
+    x, y = (np.tile(a.ravel(), 20).astype(dtype) for a in np.meshgrid(ends, ends))
+
+    def powers(x: Any, y: Any, k: Any) -> Any:
+        return (x + 0) ** (y * 1), (x + 0) ** k * 1, 3.0 ** (y * 1)
+
+    fast = accelerate(powers, target="cpu")
+    for k in (-7, -2, 0, 3, 64, 65):
+        with np.errstate(all="ignore"):
+            results, wanted = fast(x, y, k), powers(x, y, k)
+        for found, want in zip(results, wanted, strict=True):
+            assert found.dtype == want.dtype
+            np.testing.assert_allclose(found, want, rtol=4 * np.finfo(dtype).eps, atol=np.finfo(dtype).tiny)
+            real = ~np.isnan(want)
+            np.testing.assert_array_equal(np.signbit(found[real]), np.signbit(want[real]))
