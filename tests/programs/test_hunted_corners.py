@@ -153,6 +153,11 @@ def equal_ranges(a, b):
     return range(a, b) == range(1, 2), range(a, b) != range(a, b, 1)
 
 
+@CASES((np.float64(1), 2))
+def keys_without_an_order(a, b):
+    return {(a, b): 3, a: 5}
+
+
 @CASES((X, 1.5), (X[:1], np.nan))
 def among_itself(x, v):
     return x in [x], x in (v, x) if x.size == 1 else None, v in [v], {"k": x} == {"k": x}, (x, v) in [(x, v)]
