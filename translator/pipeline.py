@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from .checked import on_the_host
 from .derive.logistic import smooth_logistics
+from .derive.nested import merged_tapes
 from .derive.shifts import without_shifts
 from .derive.squares import smooth_squares
 from .derive.standing import reads_ahead
@@ -272,6 +273,7 @@ def transform(
         except NeedTrip as need:
             forced = reading.statics | _leaves_behind(need, reading.function, positions)
             continue
+        function = merged_tapes(function) if name == "derive" else function
         return Reading(note(name, function), reading.statics, reading.guards, reasons=reading.reasons)
 
 
