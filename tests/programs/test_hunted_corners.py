@@ -51,6 +51,21 @@ def found_among_complex_numbers(a, v):
     return np.searchsorted(a, v), np.searchsorted(a, v, side="right"), np.searchsorted(a, np.tile(v, 300)).sum()
 
 
+@CASES((np.array([3.0, -1.0, 2.0, 0.0, 7.0]),), (np.array([[3.0, np.nan], [1.0, 0.0]]),))
+def overwritten(x):
+    return np.median(x, overwrite_input=True), np.nanquantile(x, 0.5, overwrite_input=True)
+
+
+@CASES((np.arange(24.0).reshape(2, 3, 4),), (np.full(300, 100, np.int8),))
+def means_in_narrow_integers(x):
+    return np.mean(x, dtype=np.int8), x.mean(axis=0, dtype=np.int16)
+
+
+@CASES((np.array([100, -128, 3, 127], np.int8), 4), (K * 5, 6), (X.astype(np.float32), 2.0), (K, 2.5))
+def unwrapped(x, period):
+    return np.unwrap(x, period=period)
+
+
 # ---- narrow integers where Python's or positions are meant ------------------------------------------------
 
 LONG = np.arange(300.0)
