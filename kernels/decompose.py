@@ -18,6 +18,7 @@ from ..translator.ops import BITWISE_AND, FLOOR_DIVIDE, REMAINDER, RIGHT_SHIFT
 from ..translator.ops.core import Elementwise
 from .dialects import primitive, working
 from .lower import Call
+from .powers import by_products, exponent_of
 
 DEPTH = 8  # decompositions of decompositions; a longer chain would be a cycle
 
@@ -41,7 +42,8 @@ def language_of(fused: Fused, language: str) -> str:
 def _needs(s: Apply, language: str) -> bool:
     if not isinstance(s.op, Elementwise):
         return False
-    return not primitive(Call(s.op, s.op.loop_dtypes([a.aval for a in s.args])[0]), language)
+    call = Call(s.op, s.op.loop_dtypes([a.aval for a in s.args])[0])
+    return exponent_of(s) is not None or not primitive(call, language)
 
 
 def _once(block: Block, language: str) -> Block:
@@ -60,8 +62,10 @@ def _once(block: Block, language: str) -> Block:
             b.statements.append(s)
             continue
         assert isinstance(s.op, Elementwise)
-        if (bits := _by_bits(b, s)) is not None:
-            renamed[s.targets[0]] = bits
+        with b.at(s.span):
+            known = _by_bits(b, s) or by_products(b, s)
+        if known is not None:
+            renamed[s.targets[0]] = known
             continue
         if s.op.decompose is None:
             dtype = s.op.loop_dtypes([a.aval for a in s.args])[0][-1].name
@@ -88,8 +92,7 @@ def _by_bits(b: Builder, s: Apply) -> Atom | None:
     divisor = int(y.value) if isinstance(y, Const) and dtype.kind in "iu" and not y.aval.shape else 0
     if divisor <= 0 or divisor & (divisor - 1):
         return None
-    with b.at(s.span):
-        x = make.astype(b, x, dtype)
-        if s.op is REMAINDER:
-            return make.elementwise(b, BITWISE_AND, x, Const(dtype.type(divisor - 1), Aval((), dtype)))
-        return make.elementwise(b, RIGHT_SHIFT, x, Const(dtype.type(divisor.bit_length() - 1), Aval((), dtype)))
+    x = make.astype(b, x, dtype)
+    if s.op is REMAINDER:
+        return make.elementwise(b, BITWISE_AND, x, Const(dtype.type(divisor - 1), Aval((), dtype)))
+    return make.elementwise(b, RIGHT_SHIFT, x, Const(dtype.type(divisor.bit_length() - 1), Aval((), dtype)))

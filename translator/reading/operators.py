@@ -16,6 +16,7 @@ from .. import make, ops
 from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Const, Var
 from ..ops.core import Elementwise, promote
+from ..surface.python import as_python
 from . import identity, protocols, selected, selection
 from .booleans import is_bool, is_python_bool, marked, may_be_python_bool, python_bool
 from .conditions import branch_values, truth
@@ -36,6 +37,7 @@ from .values import (
     Undefined,
     Value,
     describe,
+    has_runtime,
     is_number,
     is_runtime,
     is_weak,
@@ -106,6 +108,8 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return tape
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
+        if type(scalar) is Var and scalar.aval.dtype.kind in "fc":
+            raise TypeError(f"can't multiply sequence by non-int of type {scalar.aval.dtype.name!r}")
     _check_sequences(kind, left, right)
     method = _user_operator(ctx, kind, left, right, node)
     if method is not NotImplemented:
@@ -392,7 +396,8 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
             return truth(ctx, answer, node)
     if isinstance(container, set | frozenset | dict) and protocols.is_instance(item):
         as_key(ctx, item, node, "an element of a set")
-    if isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType) and not is_runtime(item):
+    hashed = isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType)
+    if hashed and not has_runtime(item):
         return bool(run_known(ctx, node, operator.contains, container, item))
     if type(container) is Ref:
         ctx.cut(node, "`in` over an array", instead="use np.any(x == value)")
@@ -401,20 +406,23 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
     if isinstance(container, list | tuple | set | frozenset | range):
         if not (is_runtime(item) or protocols.has_undecided(item) or protocols.has_undecided(container)):
             return bool(run_known(ctx, node, operator.contains, container, item))
-        if isinstance(container, set | frozenset) and type(item) is Var and item.aval.dtype.kind in "fc":
-            item = make.astype(ctx.b, item, np.result_type(item.aval.dtype, float))  # as their hashes: by exact values
+        if isinstance(container, set | frozenset):  # tuples and numbers have other hashes
+            container = [v for v in container if isinstance(v, tuple) is isinstance(item, tuple)]
+            if type(item) is Var and item.aval.dtype.kind in "fc":  # as their hashes: by exact values
+                item = make.astype(ctx.b, item, np.result_type(item.aval.dtype, float))
         if all(_is_small_number(v) for v in (item, *container)):
             return any(v is item for v in container) or _among(ctx, item, container)
         found: Any = False
         for other in container:
-            if identity.identical(ctx, item, other):
-                found = logic(ctx, found, lambda: True, False, node)
-                break
-            equal = functools.partial(compare_pair, ctx, ast.Eq(), item, other, node)
+            equal = functools.partial(_is_or_equals, ctx, item, other, node)
             found = logic(ctx, found, equal, False, node)
         return truth(ctx, found, node)
     static(ctx, item, node, "the key")
     raise ctx.error(CutError, node, f"`in` over {describe(container)} is not in the language")
+
+
+def _is_or_equals(ctx: Context, item: Value, other: Value, node: ast.AST) -> Value:
+    return identity.identical(ctx, item, other) or compare_pair(ctx, ast.Eq(), item, other, node)
 
 
 def _is_small_number(v: Value) -> bool:
@@ -440,8 +448,10 @@ def _among(ctx: Context, item: Value, others: Iterable[Value]) -> Atom:
 def _in_range(ctx: Context, container: range | RunRange, item: Atom, node: ast.AST) -> Atom:
     """`item in range(...)` of run-time numbers, as Python's bool."""
     step = static(ctx, container.step, node, "the step of a range")
-    start, stop = ctx.atom(container.start), ctx.atom(container.stop)
     b = ctx.b
+    start, stop = (as_python(b, ctx.atom(v)) for v in (container.start, container.stop))
+    if item.aval.dtype.kind in "iu" and item.aval.dtype != np.uint64:
+        item = ctx.atom(as_python(b, item))
     low, high = (start, stop) if step > 0 else (stop, start)
     less, before = (make.less_equal, make.less) if step > 0 else (make.less, make.less_equal)
     found = make.logical_and(b, less(b, low, item), before(b, item, high))

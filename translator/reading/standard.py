@@ -32,7 +32,7 @@ from .iteration import known_items
 from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
-from .operators import binary, compare_pair, contains, python_truth, unary
+from .operators import binary, compare_pair, python_truth, unary
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -244,7 +244,8 @@ def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, r
     keys = _by_data(ctx, node, known, key, "sorted()")
     if isinstance(keys, Keyed):
         return keys.ordered(static(ctx, reverse, node, "reverse"))
-    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
+    falls = static(ctx, reverse, node, "reverse")
+    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=falls))
     return [known[i] for i in order]
 
 
@@ -325,8 +326,7 @@ def _concat(ctx: Context, node: ast.AST, x: Value, y: Value) -> Value:
 
 
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
-    found = contains(ctx, container, item, node)
-    return found if isinstance(found, bool) else ctx.wrap(found)
+    return compare_pair(ctx, ast.In(), item, container, node)
 
 
 def _getitem(ctx: Context, node: ast.AST, x: Value, key: Value) -> Value:
