@@ -98,7 +98,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         ctx.cut(node, f"the attribute {name} of an iterator", instead="write a `for` loop, or call list(...)")
     if isinstance(owner, tuple) and name in ("_replace", "_asdict"):
         return Method(owner, name)
-    if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):
+    if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(type(owner), "_fields"):
         if not hasattr(owner, name):
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
         if name == "__class__":
@@ -208,6 +208,8 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     static_part = None if isinstance(owner, np.finfo | np.iinfo) else getattr(type(owner), name, None)
     if accelerated_function(static_part) is not None and not isinstance(owner, type):
         return Bound(ctx.captures.part(type(owner), name), owner)
+    if name == "__dict__" and is_object(owner):
+        ctx.cut(node, f"the attributes of a {type(owner).__name__} as a dict", instead="name them one by one")
     _refuse_descriptor(ctx, owner if isinstance(owner, type) else type(owner), name, node)
     if isinstance(static_part, property | functools.cached_property):
         ctx.captures.part(type(owner), name)
@@ -217,6 +219,10 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         value = ctx.call(static_part.func, [owner], {}, node)
         ctx.set_attribute(owner, name, value)
         return value
+    if static_part is None and is_object(owner) and name not in attributes_of(owner):
+        asked = ctx.captures.part(type(owner), "__getattr__")
+        if hasattr(asked, "__code__") and not is_library(type(owner)):
+            return ctx.call(asked, [owner, name], {}, node)
     value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
     if isinstance(owner, types.ModuleType) and isinstance(value, list | dict | set):  # sys.argv
         return ctx.captures.member(owner, name)
