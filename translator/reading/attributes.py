@@ -229,6 +229,7 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)
     of_class = static_part is not None and not hasattr(type(static_part), "__set__")  # not a field of a named tuple
+    of_class &= name not in _OF_OBJECTS
     if of_class and is_object(owner) and name not in attributes_of(owner) and not is_library(type(owner)):
         return ctx.captures.member(type(owner), name)
     if isinstance(value, np.ndarray):
