@@ -64,7 +64,11 @@ def is_temporary(v: Var) -> bool:
 
 
 def _is_passing(v: Var, user: Statement | None) -> bool:
-    """Whether it is a number that is the adjoint of a temporary, to which nothing is added."""
+    """Whether it is an adjoint that is stored and nothing else, or a number that is the adjoint of a temporary, to which
+    nothing is added.
+    """
+    if is_adjoint(v) and isinstance(user, Apply) and isinstance(user.op, Put):
+        return user.args[1] is v
     made_up = not v.aval.shape and is_adjoint(v) and _is_made_up(v.hint[2:])
     return made_up and isinstance(user, Apply) and user.targets[0].hint != v.hint
 
@@ -167,12 +171,31 @@ class _Finder:
         (v,) = s.targets
         if s.op is ops.EXPAND_DIMS and all(is_stack(site.statement, v, s) for site in self.sites.get(v, [])):
             return MANY
-        return _most_uses(s)
+        return max(_most_uses(s), FEW if self._is_short(s) else 1)
+
+    def _is_short(self, s: Apply) -> bool:
+        """Whether a number is the sum, difference, product or quotient of two that have names, are elements or are
+        written out: `y * y`, `d_r[0, 1] * 2`. People write that again rather than name it.
+        """
+        (v,) = s.targets
+        if v.aval.shape or len(s.args) != 2 or s.op not in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+            return False
+        return all(self._is_word(a) for a in s.args)
+
+    def _is_word(self, a: Atom) -> bool:
+        if isinstance(a, Const):
+            return a.aval.weak and len(repr(a.value)) <= SMALL
+        made = self.makers.get(a)
+        if a.aval.shape or not is_temporary(a):
+            return not a.aval.shape
+        return made is None or (made.op is ops.INDEX and len(made.args) == 1)
 
     def _is_start_of(self, s: Apply, user: Statement | None) -> bool:
         """Whether the same line of the user's source goes on to add to what `s` makes: `d_x = a` and `d_x += b`. What
         adds to something that stays, as to what a loop carries, does so in place."""
         (v,) = s.targets
+        if is_adjoint(v) and isinstance(user, Apply) and isinstance(user.op, Cast) and user.targets[0].hint == v.hint:
+            return True  # `d_x = np.float64(2.0 * x)`
         if not is_adjoint(v) or not isinstance(user, Apply) or user.op not in (ops.ADD, ops.SUBTRACT):
             return False
         if user.args[0] is not v or user.args[1] is v or user.targets[0].hint != v.hint:
