@@ -111,7 +111,9 @@ _SET_OPERATORS = {ast.BitOr: operator.ior, ast.BitAnd: operator.iand, ast.Sub: o
 def augmented_value(
     ctx: Context, kind: type[ast.operator], current: Value, value: Value, node: ast.AST
 ) -> Value:
-    """`current op= value`: arrays and containers change in place, everything else gives a new value."""
+    """`current op= value`: arrays and containers change in place, everything else gives a new value, as the caller's
+    Arrays do.
+    """
     if type(current) is list and kind is ast.Add:
         ctx.touch(current)
         current.extend(known_items(ctx, value, node))
@@ -147,7 +149,7 @@ def augmented_value(
         value = concrete(ctx, value, node, "an array changed by a selection x[mask]")
     if type(current) is Var and current in ctx.numbers.boxed and not has_one_holder(ctx, current, ctx.frame.env):
         ctx.cut(node, "a number that may be an array without axes is changed, and has two names", instead=_NEW_VALUE)
-    if type(current) is not Ref:
+    if type(current) is not Ref or (current.cell.immutable and not ctx.frame.fixed):
         return binary(ctx, kind, current, value, node)
     if kind is ast.MatMult and (not current.aval.shape or len(ctx.atom(value).aval.shape) < 2):
         what = "requires the first operand to have at least one and the second at least two dimensions."
