@@ -3,11 +3,13 @@
     y = x ** 3                  y = x * x * x
     y = r ** -1.5               y = where(r == -inf, 0, 1 / (r * sqrt(r)))
 
-NumPy takes the same ways for 2, 0.5 and -1. The others are within 2 units in the last place of the power, which CUDA's
-own function is not. Products of half precision are rounded once, at the end.
+The others beside `translator/powers` are within 2 units in the last place of the power, which CUDA's own function is
+not. Products of half precision are rounded once, at the end.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +18,10 @@ from ..translator.builder import Builder
 from ..translator.ir import Apply, Atom, Const
 from ..translator.ops import POWER, SQRT
 from ..translator.ops.core import Elementwise
+from ..translator.powers import WHOLE, product, whole
 from .dialects import working
 
-WHOLE = (1, 2, 3, 4)
-BROKEN = (0.5, 1.5, -0.5, -1.0, -1.5, -2.0)
+BROKEN = (0.5, 1.5, -0.5, -1.5, *(-n for n in WHOLE))
 
 
 def exponent_of(s: Apply) -> float | None:
@@ -48,16 +50,9 @@ def by_products(b: Builder, s: Apply) -> Atom | None:
 
 def _power(b: Builder, x: Atom, exponent: float) -> Atom:
     dtype = x.aval.dtype
+    if (factors := whole(exponent)) is not None:
+        return product(x, factors, partial(make.multiply, b))
     match exponent:
-        case 1:
-            return x
-        case 2:
-            return make.multiply(b, x, x)
-        case 3:
-            return make.multiply(b, make.multiply(b, x, x), x)
-        case 4:
-            square = make.multiply(b, x, x)
-            return make.multiply(b, square, square)
         case 0.5:
             return make.elementwise(b, SQRT, x)
         case 1.5:

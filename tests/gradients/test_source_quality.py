@@ -149,6 +149,31 @@ def collected(x: F8) -> Any:
     return np.sum(np.array(ys) ** 2)
 
 
+def chained(angles, end):
+    turn, reached = np.eye(3), np.zeros(3)
+    for angle in angles:
+        c, s = np.cos(angle), np.sin(angle)
+        turn = turn @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+        reached = reached + turn @ end
+    return reached @ reached
+
+
+def entropy(a: F8) -> Any:
+    lower = np.linalg.cholesky(a)
+    return np.sum(np.log(np.diag(lower)))
+
+
+def swept(a: F8, b: F8) -> Any:
+    p, x = np.zeros(5), np.zeros(5)
+    p[0] = b[0]
+    for i in range(1, 5):
+        p[i] = np.sin(b[i] - a[i, 0] * p[i - 1])
+    x[-1] = p[-1]
+    for i in range(3, -1, -1):
+        x[i] = p[i] - a[i, 1] * x[i + 1]
+    return np.sum(x * x)
+
+
 # A function, its arguments, what its printed gradient has, and what it has not.
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = [
     (total_variation, (M,), [r"d_u\[1:, :-1\] \+= d_dx"], [r"np\.zeros\("]),
@@ -168,6 +193,9 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (collected, (M[0],), [r"d_x\[i\] = d_s"], [r"x\[3\]"]),
     (flipped, (M[0],), [r"\[::-1\]"], [r"np\.zeros", "np.empty"]),
     (centred, (M[0],), [r"np\.zeros"], [r"\* -?0\.0"]),
+    (chained, (M[0], M[1, :3]), [r"np\.array\(\[\[1\.0, 0\.0, 0\.0\], \[0\.0, c, -s\]"], ["np.stack", r"np\.conc"]),
+    (entropy, (SPD,), [r"= np\.diag\(1\.0 / np\.diag\(lower\)\)"], [r"np\.arange", r"np\.zeros"]),
+    (swept, (M, M[0]), [], [r"\] = 0\.0"]),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Errors that cannot be: a `Raise` whose condition the intervals of integers decide is not asked, nor what it needs made.
+"""Errors that cannot be: a `Raise` whose condition the intervals of integers decide is not asked, nor what it asks.
 
     def f(x, y):                                def f(x, y):
         k = x % 64                                  k = x % 64

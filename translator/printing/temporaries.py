@@ -11,6 +11,7 @@ across a store into it, for then the store would have to copy; nor enter a loop.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Set
@@ -251,12 +252,12 @@ class _Finder:
 
         def width(a: Atom) -> int:
             if isinstance(a, Const):
-                return len(repr(a.value)) if a.aval.size == 1 else 8 * a.aval.size
+                return _width_of(a) if a.aval.shape else len(repr(a.value))
             return widths.get(a, max(len(a.hint), 2))
 
         for s in block.statements:
             args = list(_inputs(s))
-            total = sum(map(width, args)) + _own_width(s)
+            total = sum(map(width, args)) + (2 * len(args) if self._is_row(s) else _own_width(s))
             while total > WIDTH:
                 folded = (self._inside(a, s) for a in args if isinstance(a, Var))
                 written = [a for a in folded if a in self.folded]
@@ -269,7 +270,17 @@ class _Finder:
             if s.targets and s.targets[0] in self.folded:
                 site = self.sites[s.targets[0]][0].statement
                 stacked = isinstance(s, Apply) and is_stack(site, s.targets[0], s)
-                widths[s.targets[0]] = width(s.args[0]) + 2 if stacked and isinstance(s, Apply) else total
+                widths[s.targets[0]] = width(s.args[0]) if stacked and isinstance(s, Apply) else total
+
+    def _is_row(self, s: Statement) -> bool:
+        """Whether numbers are joined to a row of an array of such rows."""
+        if not isinstance(s, Apply) or not isinstance(s.op, Concatenate) or len(self.sites.get(s.targets[0], ())) != 1:
+            return False
+        widened = self.sites[s.targets[0]][0].statement
+        if s.targets[0] not in self.folded or not isinstance(widened, Apply) or widened.targets[0] not in self.folded:
+            return False
+        users = [site.statement for site in self.sites[widened.targets[0]]]
+        return all(is_stack(user, widened.targets[0], widened) for user in users)
 
     def _inside(self, a: Var, user: Statement) -> Var:
         """The temporary that gets its own line where `a` is too long; for a part of np.stack not its new axis."""
@@ -282,16 +293,24 @@ class _Finder:
 
 def _most_uses(s: Apply) -> int:
     """How often an expression is written: `y[1]` wherever it is used, as people do, a slice or `a.T` a few times, and
-    `np.arange(n)` or a question about a number twice."""
+    `np.arange(n)`, a question about a number or its negative twice."""
     if s.op is ops.TRANSPOSE and s.args[0].aval.ndim == 2:
         return FEW
     if s.op is ops.IOTA:
         return TWICE
-    if not s.targets[0].aval.shape and _with_a_number(s):
+    if not s.targets[0].aval.shape and (_with_a_number(s) or s.op is ops.NEGATIVE):
         return TWICE
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
     return FEW if s.targets[0].aval.shape else MANY
+
+
+def _width_of(a: Const) -> int:
+    """Of an array that is written out."""
+    if a.aval.size > MANY:
+        return 8 * a.aval.size
+    row = (1,) if a.aval.ndim == 1 and a.aval.size == 1 else a.aval.shape  # an element of what is joined
+    return sum(len(str(x)) + 2 for x in a.value.ravel().tolist()) + 2 * math.prod(row[:-1]) - 2
 
 
 def start_of(v: Var, folded: Mapping[Var, Apply]) -> Var | None:
@@ -440,7 +459,9 @@ def _own_width(s: Statement) -> int:
         case Reshape() | Create():
             return 8 + 4 * s.targets[0].aval.ndim
         case Concatenate():
-            return 18 + 2 * len(s.args)
+            axis = s.attrs.axis if isinstance(s.attrs, ConcatenateAttrs) else 0
+            stacked = all(a.aval.shape[axis] == 1 for a in s.args)
+            return (9 if stacked else 18) + 2 * len(s.args)
         case Index() | Put():
             assert isinstance(s.attrs, IndexAttrs)
             shape = s.args[0].aval.shape

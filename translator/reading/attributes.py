@@ -101,6 +101,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):
         if not hasattr(owner, name):
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
+        if name == "__class__":
+            return type(owner)
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
@@ -229,6 +231,7 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)
     of_class = static_part is not None and not hasattr(type(static_part), "__set__")  # not a field of a named tuple
+    of_class &= name not in _OF_OBJECTS
     if of_class and is_object(owner) and name not in attributes_of(owner) and not is_library(type(owner)):
         return ctx.captures.member(type(owner), name)
     if isinstance(value, np.ndarray):

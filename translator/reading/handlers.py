@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Hashable
 from types import MethodType
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from .. import make, ops
 from ..errors import CutError, UntracedError
 from ..ops.core import CastAttrs
+from ..patterns import pattern
 from ..purpose import purpose
 from ..surface.arguments import NeedStatic
 from .booleans import is_bool, is_python_bool
@@ -257,7 +257,7 @@ def _unknown_arguments(
     )
 
 
-_OWN_NAME = re.compile(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
+_OWN_NAME = pattern(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
 
 
 def _refusal(function: Any, args: list[Value], kwargs: dict[str, Value]) -> TypeError | None:

@@ -96,8 +96,12 @@ def _call_container_method(
             why="the order would depend on the data",
             instead="stack them into an array",
         )
+    if name in _COMPARING:
+        owner, *args = (static(ctx, v, node, "a compared container") for v in (owner, *args))
     if isinstance(owner, str):
-        args = [static(ctx, a, node, "an argument of a string method") for a in args]
+        what = "an argument of a string method"
+        args = [static(ctx, a, node, what) for a in args]
+        kwargs = {name: static(ctx, v, node, what) for name, v in kwargs.items()}
     if name in _MUTATORS and isinstance(owner, list | dict | set):
         if any(_leads_to(a, owner) for a in (*args, *kwargs.values())):
             ctx.cut(node, f"a {type(owner).__name__} that contains itself")
@@ -106,6 +110,9 @@ def _call_container_method(
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
         return DictView(owner, name)
     return result
+
+
+_COMPARING = frozenset({"__contains__", "__eq__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"})
 
 
 def _leads_to(v: Value, container: Any) -> bool:

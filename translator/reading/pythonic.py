@@ -89,7 +89,7 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
 def _turns(ctx: Context, r: RunRange) -> Value:
     """How many numbers a range has."""
     b = ctx.b
-    start, stop, step = map(ctx.atom, (r.start, r.stop, r.step))
+    start, stop, step = (as_python(b, ctx.atom(v)) for v in (r.start, r.stop, r.step))
     back = make.floor_divide(b, make.subtract(b, start, stop), step)
     return ctx.wrap(as_python(b, make.maximum(b, make.negative(b, back), 0)))
 
