@@ -151,24 +151,25 @@ GRID = np.linspace(-1.0, 1.0, 30).astype("f4")
 TABLE = rng.standard_normal((7, 30)).astype("f4")
 
 
+ELEMENTWISE_LOOPS: list[tuple[Callable[..., Any], tuple[Any, ...], list[str] | None]] = [
+    (steps, (TABLE,), ["lanes"]),
+    (steps, (TABLE.T[::2],), ["lanes"]),
+    (steps, (TABLE[:, :0],), None),
+    (escape, (GRID - 0.5, GRID[:20], 50), ["lanes"]),
+    (escape, (GRID - 0.5, GRID[:20], 0), ["lanes"]),
+    (pendulum, (TABLE, GRID, 0.01), ["lanes"]),
+    (pendulum, (TABLE, TABLE * 2, 0.01), ["lanes"]),
+    (until, (TABLE,), ["lanes"]),
+    (congruential, (np.arange(-50, 50, dtype="i4"),), ["lanes"]),
+    (mixed, (TABLE, GRID[None]), ["pointwise", "lanes"]),  # the product is a result
+    (smoothed, (GRID,), None),
+    (halving, (GRID,), None),
+]
+"""With the kinds of their kernels; None for those whose turns are launches."""
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    ("function", "args", "kinds"),
-    [
-        (steps, (TABLE,), ["lanes"]),
-        (steps, (TABLE.T[::2],), ["lanes"]),
-        (steps, (TABLE[:, :0],), None),
-        (escape, (GRID - 0.5, GRID[:20], 50), ["lanes"]),
-        (escape, (GRID - 0.5, GRID[:20], 0), ["lanes"]),
-        (pendulum, (TABLE, GRID, 0.01), ["lanes"]),
-        (pendulum, (TABLE, TABLE * 2, 0.01), ["lanes"]),
-        (until, (TABLE,), ["lanes"]),
-        (congruential, (np.arange(-50, 50, dtype="i4"),), ["lanes"]),
-        (mixed, (TABLE, GRID[None]), ["pointwise", "lanes"]),  # the product is a result
-        (smoothed, (GRID,), None),
-        (halving, (GRID,), None),
-    ],
-)
+@pytest.mark.parametrize(("function", "args", "kinds"), ELEMENTWISE_LOOPS)
 def test_loops_that_compute_each_element_from_itself_are_one_kernel(
     function: Callable[..., Any],
     args: tuple[Any, ...],
