@@ -210,9 +210,9 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return np.asarray(operand).astype(new_dtype)
 
 
-def empty(shape: Sequence[int], dtype: Any) -> Any:
+def empty(shape: int | Sequence[int], dtype: Any) -> Any:
     """An array of zeros."""
-    return np.zeros(tuple(shape), dtype)
+    return np.zeros(shape, dtype)
 
 
 def dtype(x: Any) -> Any:

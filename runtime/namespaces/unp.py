@@ -42,13 +42,17 @@ def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
-    """array, asarray: an Array stays where it is unless its dtype changes."""
-    host = _creating(function)
+    """array, asarray: an Array stays on its device, with `asarray` as it is unless its dtype changes or it is told to
+    copy; `array` copies unless it is told not to.
+    """
+    host, copies = _creating(function), function is np.array
 
     @functools.wraps(function)
     def create(object: Any, dtype: Any = None, **options: Any) -> Any:
         if type(object) is ndarray:
-            return object if dtype is None or object.dtype == dtype else object.astype(dtype)  # type: ignore[attr-defined]
+            if dtype is not None and object.dtype != dtype:  # type: ignore[attr-defined]
+                return object.astype(dtype)  # type: ignore[attr-defined]
+            return object.copy() if options.get("copy", copies) else object  # type: ignore[attr-defined]
         return host(object, dtype, **options)
 
     create.__untraced_numpy__ = function  # type: ignore[attr-defined]

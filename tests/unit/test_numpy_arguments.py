@@ -169,3 +169,13 @@ def test_kinds_of_numbers() -> None:
     assert not isinstance(x, untraced.core.Tracer) and isinstance(x, untraced.typing.ArrayLike)
     with pytest.raises(TypeError, match="nothing is traced"):
         untraced.core.Tracer()
+
+
+def test_conditions_longer_than_the_axis() -> None:
+    """np.extract and np.compress take what goes on with false elements, and refuse true ones."""
+    long, x = np.array([True, False, True, False, False]), np.arange(3.0)
+    for f in (lambda c, x: np.extract(c, x), lambda c, x: np.compress(c, x)):
+        for condition in (long, long[:2], np.array([0, 2, 0, 0])):
+            np.testing.assert_array_equal(accelerate(f)(condition, x), f(condition, x))
+        with pytest.raises(IndexError):
+            accelerate(f)(~long, x)

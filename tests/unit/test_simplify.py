@@ -368,3 +368,65 @@ def test_a_long_chain_of_choices_is_read_quickly() -> None:
     began = time.process_time()
     assert np.isfinite(grad(largest)(0.7, 30))
     assert time.process_time() - began < 5.0
+
+
+def test_questions_that_ranges_answer() -> None:
+    def f(x):
+        s = 0.0
+        for k in range(5):
+            for i in range(k + 1, 5):
+                s = np.sin(s + (x[i] if i != k and i > 0 and k < 4 else 0.0))
+                s = np.sin(s + (1.0 if k >= i else x[i]))
+            if k - 1 < 4 and not k > 4:
+                s = s * 2.0
+            s = np.sin(s + (x[k] if np.any(np.arange(5) >= k) and not np.any(np.arange(5) < k - 5) else 7.0))
+            s += 1.0 if k > 1 else x[0]
+        return s
+
+    source = accelerate(f, target="numpy").inspect(np.ones(5)).source
+    assert source.count("if ") + source.count("where") == 1 and "k > 1" in source, source
+    np.testing.assert_equal(accelerate(f, target="numpy")(np.arange(5.0)), f(np.arange(5.0)))
+
+
+def test_questions_that_ranges_do_not_answer() -> None:
+    def f(x, n):
+        s = 0.0
+        for k in range(n - 1, -1, -1):
+            for i in range(k, n):
+                s += x[i] if i != k else 0.0
+                s += x[k] if i >= k + 1 else 1.0
+                s -= x[k] if np.any(np.arange(2) > k) else 3.0
+                s -= x[k] if np.any(np.arange(2) <= k - 1) else 3.0
+                s *= 0.5 if np.any(i > np.arange(3)) else 0.7
+        return s
+
+    x = np.arange(1.0, 6.0)
+    for n in range(5):
+        assert accelerate(f, target="numpy")(x, n) == f(x, n)
+
+
+def test_flags_that_go_together_are_one() -> None:
+    def f(x):
+        for v in x:
+            if v > 2.0:
+                return v * 2.0
+            x = x + 0.5
+        return x[0]
+
+    source = accelerate(f, target="numpy").inspect(np.ones(5)).source
+    assert "returned" not in source, source
+    for x in (np.ones(5), np.arange(5.0)):
+        assert accelerate(f, target="numpy")(x) == f(x)
+
+
+def test_what_two_questions_have_raised_is_not_asked_again() -> None:
+    def f(x, i, j):
+        if i < 0:
+            raise ValueError("i")
+        if j < 0:
+            raise ValueError("j")
+        if i < 0 or j < 0:
+            raise ValueError("one")
+        return x * i * j
+
+    assert accelerate(f, target="numpy").inspect(1.0, 2, 3).source.count("raise") == 2

@@ -106,10 +106,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
             interp(x, xp, part(fp), part(first), part(last), period) for part in (np.real, np.imag)
         )
         return of_parts(real, np.where(np.isnan(x), 0.0, imag))[()]
+    if np.iscomplexobj(left) or np.iscomplexobj(right):
+        raise TypeError("must be real number, not complex")
     x, xp, fp = x.astype(np.float64), xp.astype(np.float64), fp.astype(np.float64)
     if period is not None:
         x, xp = x % np.absolute(period), xp % np.absolute(period)
-        order = np.argsort(xp, kind="stable")
+        order = np.argsort(xp)
         xp, fp = xp[order], fp[order]
         xp = np.concatenate([xp[-1:] - np.absolute(period), xp, xp[:1] + np.absolute(period)])
         fp = np.concatenate([fp[-1:], fp, fp[:1]])

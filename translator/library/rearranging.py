@@ -82,7 +82,7 @@ def diag(v: Any, k: Any = 0) -> Any:
     n = v.shape[0] + abs(k)
     line = np.arange(v.shape[0])
     m = np.zeros((n, n), dtype=v.dtype)
-    m[line + max(-k, 0), line + max(k, 0)] = v
+    m[line - k if k < 0 else line, line + k if k > 0 else line] = v
     return m
 
 

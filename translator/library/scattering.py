@@ -67,6 +67,12 @@ def or_behind(i: Any, n: int) -> Any:
     return np.where((k >= -n) & (k < n), np.where(k < 0, k + n, k), n)
 
 
+def unless_negative(i: Any, beyond: int) -> Any:
+    """An index; `beyond` where it is negative."""
+    k = np.asarray(i)
+    return np.where(k < 0, beyond, k)
+
+
 def extended(x: Any, axis: int, value: Any) -> Any:
     """`x` with one more place along an axis, filled with `value`."""
     end = np.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), value, dtype=x.dtype)

@@ -51,6 +51,7 @@ from ..ops.core import Cast, Contract, Create, Elementwise, IndexAttrs, Linalg, 
 from ..records import dataclass
 from ..remake import remake
 from ..thrown import settled
+from .bounded import answered, any_place
 from .calls import Call, Definitions, Found, Nested
 from .dead import dead_code
 from .fold import opposite, rewrite
@@ -101,6 +102,7 @@ class _Walk:
         self.replaced: dict[Var, Atom] = {}
         self.definitions = Definitions(uses)
         self.depth: dict[Var, int] = {}
+        self.loops: list[For] = []  # those around the current block
 
     # scopes
 
@@ -188,6 +190,8 @@ class _Walk:
                 found = self.canonical(call, s)
             if found is None and call.op is ops.INDEX:
                 found = self.of_the_whole(call)
+            if found is None:
+                found = answered(call, self.loops, self.definitions.made) or any_place(call, self.definitions)
             if found is None:
                 return call
             if isinstance(found, Nested):
@@ -287,14 +291,20 @@ class _Walk:
         condition = self.atom(s.condition)
         if isinstance(condition, Const) and not condition.value:
             return
-        key = ("raise", _atom_key(condition))
-        if self.shared(key) is not None:  # it has been raised before
+        if self.has_raised(condition):
             return
         if isinstance(condition, Var):
-            self.levels[-1].known[key] = condition
+            self.levels[-1].known["raise", _atom_key(condition)] = condition
         body = self.block(s.body)
         error, values = settled(s.error, body.results)
         self.append(Raise(condition, replace(body, results=values), error, s.span))
+
+    def has_raised(self, condition: Atom) -> bool:
+        """Whether something has been raised before where it is true, or where either of the two is that it says."""
+        if self.shared(("raise", _atom_key(condition))) is not None:
+            return True
+        made = self.definitions.get(condition) if isinstance(condition, Var) else None
+        return made is not None and made.op is ops.LOGICAL_OR and all(map(self.has_raised, made.args))
 
     def block(self, block: Block) -> Block:
         self.open(block.params)
@@ -320,11 +330,13 @@ class _Walk:
         same: dict[int, int] = {}
         while True:
             self.open((index, *carried), loop=True, certain=certain)
+            self.loops.append(replace(s, range=turns))
             self.statements(s.body.statements)
             results = self.atoms(s.body.results)
             statements = self.close()
+            self.loops.pop()
             fewer = self.varying(carried, results, inits, slots)
-            fewer = self.single(fewer, carried, results, inits, same)
+            fewer = self.single(fewer, (carried, results, inits), statements, same)
             if len(fewer) == len(slots):
                 break
             slots = fewer
@@ -355,7 +367,7 @@ class _Walk:
             results = self.atoms(s.body.results)
             statements = self.close()
             fewer = self.varying(carried, results, inits, slots, s.condition.params)
-            fewer = self.single(fewer, carried, results, inits, same, s.condition.params)
+            fewer = self.single(fewer, (carried, results, inits), statements, same, s.condition.params)
             if len(fewer) == len(slots):
                 break
             slots = fewer
@@ -403,18 +415,19 @@ class _Walk:
     def single(
         self,
         slots: Sequence[int],
-        carried: Sequence[Var],
-        results: Sequence[Atom],
-        inits: Sequence[Atom],
+        rows: tuple[Sequence[Var], Sequence[Atom], Sequence[Atom]],
+        statements: Sequence[Statement],
         same: dict[int, int],
         twins: Sequence[Var] = (),
     ) -> list[int]:
         """The slots without those that always hold what an earlier one does, a second tape of one value: these are
-        entered in `same`.
+        entered in `same`. `rows`: what is carried, what the body's `statements` make of it, and what it starts from.
         """
+        carried = rows[0]
         kept: dict[object, int] = {}
+        branches = {t: (s, k) for s in statements if isinstance(s, If) for k, t in enumerate(s.targets)}
         for i in slots:
-            first = kept.setdefault(self.course(carried[i], results[i], inits[i]) or i, i)
+            first = kept.setdefault(self.course(*(row[i] for row in rows), branches) or i, i)
             if first != i:
                 same[i] = first
         for i, first in same.items():
@@ -423,8 +436,16 @@ class _Walk:
                 self.replace(twins[i], self.atom(twins[first]))
         return list(kept.values())
 
-    def course(self, param: Var, result: Atom, init: Atom) -> tuple[object, ...] | None:
-        """What a carried value starts from and what one statement makes of it in a turn; None where that is more."""
+    def course(
+        self, param: Var, result: Atom, init: Atom, branches: Mapping[Var, tuple[If, int]]
+    ) -> tuple[object, ...] | None:
+        """What a carried value starts from and what one statement makes of it in a turn; None where that is more. A
+        branch may leave it, or set it to what is known.
+        """
+        if isinstance(result, Var) and result in branches:
+            s, k = branches[result]
+            ends = [a.key if isinstance(a := side.results[k], Const) else a is param for side in (s.then, s.orelse)]
+            return None if False in ends else (_atom_key(init), param.aval, id(s), *ends)
         made = self.definitions.get(result) if isinstance(result, Var) else None
         if made is None or made.args[0] is not param or any(a is param for a in made.args[1:]):
             return None

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import surface
+from ..errors import DTypeError
 from ..library import ordering
 from .attributes import get_attribute
 from .conditions import truth
@@ -31,7 +32,7 @@ from .iteration import known_items
 from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
-from .operators import binary, compare_pair, unary
+from .operators import binary, compare_pair, python_truth, unary
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -314,8 +315,14 @@ def _unary_function(kind: type[ast.unaryop]) -> Implementation:
 
 
 def _truth(ctx: Context, node: ast.AST, x: Value) -> Value:
-    known = truth(ctx, x, node)
-    return known if isinstance(known, bool) else ctx.wrap(known)
+    return python_truth(ctx, x, node)
+
+
+def _concat(ctx: Context, node: ast.AST, x: Value, y: Value) -> Value:
+    """`x + y` of sequences. Raises TypeError for numbers and arrays, which `+` would add."""
+    if is_runtime(x) or not hasattr(x, "__getitem__"):
+        raise DTypeError(f"{describe(x)} can't be concatenated")
+    return binary(ctx, ast.Add, x, y, node)
 
 
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
@@ -504,7 +511,7 @@ LIBRARY: dict[Any, Implementation] = {
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
-    operator.concat: _binary_function(ast.Add),
+    operator.concat: _concat,
     dataclasses.replace: _replace,
     dataclasses.fields: lambda ctx, node, obj: dataclasses.fields(obj),
     dataclasses.asdict: _asdict,
