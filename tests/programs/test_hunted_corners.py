@@ -168,6 +168,11 @@ def equal_ranges(a, b):
     return range(a, b) == range(1, 2), range(a, b) != range(a, b, 1)
 
 
+@CASES((1,), (2.5,))
+def texts(a):
+    return str(object=a), str(), str(b"ab", "utf8"), repr(a)
+
+
 @CASES((np.float64(1), 2))
 def keys_without_an_order(a, b):
     return {(a, b): 3, a: 5}
