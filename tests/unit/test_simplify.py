@@ -430,3 +430,27 @@ def test_what_two_questions_have_raised_is_not_asked_again() -> None:
         return x * i * j
 
     assert accelerate(f, target="numpy").inspect(1.0, 2, 3).source.count("raise") == 2
+
+
+def test_a_scaled_solution_that_is_known() -> None:
+    def f(a, y):
+        x = np.linalg.solve(a, y)
+        return x, np.linalg.solve(a, 0.5 * y), a @ y, a @ (y * -2.0), np.linalg.solve(a, 3.0 * y)
+
+    a, y = np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([0.3, -0.7])
+    source = accelerate(f, target="numpy").inspect(a, y).source
+    assert source.count("solve") == 2 and source.count("@") == 1, source
+    for got, want in zip(accelerate(f, target="numpy")(a, y), f(a, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_axes_of_sums_that_are_not_kept() -> None:
+    def f(x, z):
+        s = np.sum(x * x, axis=1, keepdims=True) / z[:, None]
+        return (-s).squeeze(1), (-np.outer(z, z * 2.0)).T
+
+    x, z = np.arange(6.0).reshape(3, 2), np.array([0.5, 2.0, 3.0])
+    source = accelerate(f, target="numpy").inspect(x, z).source
+    assert "squeeze" not in source and "None" not in source and ".T" not in source, source
+    for got, want in zip(accelerate(f, target="numpy")(x, z), f(x, z), strict=True):
+        np.testing.assert_array_equal(got, want)

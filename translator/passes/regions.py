@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Atom, Const, Var
@@ -15,6 +17,7 @@ from ..ops.core import (
     AxesAttrs,
     CastAttrs,
     ConcatenateAttrs,
+    ContractAttrs,
     CreateAttrs,
     Dim,
     Dyn,
@@ -55,6 +58,8 @@ def reshape(call: Call, definitions: Definitions) -> Found:
             parts, axis = found
             raised = tuple(Call(ops.EXPAND_DIMS, (a,), AxesAttrs((axis,))) for a in parts)
             return Nested(ops.CONCATENATE, raised, ConcatenateAttrs(axis))
+        if call.op is ops.TRANSPOSE:
+            return _turned_product(call, definitions)
         if call.op not in (ops.EXPAND_DIMS, ops.SQUEEZE) or not isinstance(call.attrs, AxesAttrs):
             return None
         return _reduced(call.args[0], call.attrs.axes, call.op is ops.EXPAND_DIMS, definitions)
@@ -66,7 +71,7 @@ def reshape(call: Call, definitions: Definitions) -> Found:
 
 def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
     """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
-    with something done to it between.
+    with something done to it between: `np.sum(y, axis=1) / z` for `(np.sum(y, axis=1, keepdims=True) / z[:, None])[:, 0]`.
     """
     made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
     if made is None:
@@ -76,11 +81,16 @@ def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Defini
         return Call(made.op, made.args, ReduceAttrs(axes, keepdims)) if wanted else None
     if not isinstance(made.op, Elementwise):
         return None
-    arrays = [a for a in made.args if not (isinstance(a, Const) and a.aval.shape == ())]
-    inner = _reduced(arrays[0], axes, keepdims, definitions) if len(arrays) == 1 else None
-    if inner is None:
-        return None
-    return Nested(made.op, tuple(inner if a is arrays[0] else a for a in made.args))
+    found: list[Atom | Call | Nested] = []
+    for a in made.args:
+        raised = made_by(a, ops.EXPAND_DIMS, definitions) if a.aval.ndim == x.aval.ndim and not keepdims else None
+        plain = raised.args[0] if raised is not None and raised.attrs == AxesAttrs(axes) else None
+        inner = a if isinstance(a, Const) and a.aval.shape == () else plain or _reduced(a, axes, keepdims, definitions)
+        if inner is None:
+            return None
+        found.append(inner)
+    arrays = sum(not isinstance(a, Const) for a in found)
+    return Nested(made.op, tuple(found)) if arrays == 1 or (arrays and not keepdims) else None
 
 
 def index(call: Call, definitions: Definitions) -> Found:
@@ -177,6 +187,20 @@ def _turned_stack(call: Call, definitions: Definitions) -> tuple[tuple[Atom, ...
     if rest != sorted(rest) or not all(r is not None and r.attrs == AxesAttrs((axis,)) for r in raised):
         return None
     return tuple(r.args[0] for r in raised if r is not None), call.attrs.axes.index(axis)
+
+
+def _turned_product(call: Call, definitions: Definitions) -> Call | Nested | None:
+    """`np.outer(y, x)` for `np.outer(x, y).T`, and with a minus in between, which goes in front."""
+    x = call.args[0]
+    made = definitions.get(x) if isinstance(x, Var) and definitions.is_read_once(x) else None
+    if made is None:
+        return None
+    if made.op is ops.NEGATIVE:
+        inner = _turned_product(replace(call, args=made.args), definitions)
+        return None if inner is None else Nested(ops.NEGATIVE, (inner,))
+    if not isinstance(made.attrs, ContractAttrs) or any(a.aval.ndim != 1 for a in made.args) or x.aval.ndim != 2:
+        return None
+    return Call(made.op, made.args[::-1], ContractAttrs(made.attrs.rhs, made.attrs.lhs, made.attrs.rhs + made.attrs.lhs))
 
 
 def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:
