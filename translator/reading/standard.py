@@ -33,6 +33,7 @@ from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
 from .operators import binary, compare_pair, python_truth, unary
+from .protocols import special
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -325,6 +326,19 @@ def _concat(ctx: Context, node: ast.AST, x: Value, y: Value) -> Value:
     return binary(ctx, ast.Add, x, y, node)
 
 
+def _index(ctx: Context, node: ast.AST, x: Value) -> Value:
+    """operator.index: an integer as it is, a number of Python's. TypeError for what is none."""
+    found = special(ctx, x, "__index__", [], node)
+    if found is not NotImplemented:
+        return found
+    if not is_runtime(x):
+        return run_known(ctx, node, operator.index, x)
+    aval = ctx.atom(x).aval
+    if aval.dtype.kind not in "iu" or aval.shape:
+        raise TypeError(f"{describe(x)} cannot be interpreted as an integer")
+    return ctx.call(int, [x], {}, node)
+
+
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
     return compare_pair(ctx, ast.In(), item, container, node)
 
@@ -508,6 +522,7 @@ LIBRARY: dict[Any, Implementation] = {
     iter: _iter,
     next: _next,
     operator.truth: _truth,
+    operator.index: _index,
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
