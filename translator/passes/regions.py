@@ -71,7 +71,7 @@ def reshape(call: Call, definitions: Definitions) -> Found:
 
 def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
     """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
-    with something done to it between: `np.sum(y, axis=1) / z` for 
+    with something done to it between: `np.sum(y, axis=1) / z` for
     `(np.sum(y, axis=1, keepdims=True) / z[:, None])[:, 0]`.
     """
     made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
