@@ -66,6 +66,16 @@ def unwrapped(x, period):
     return np.unwrap(x, period=period)
 
 
+@CASES((X, 1.0), (X, True), (K, [2.0]), (K, []), (K, 2), (X, [0, 3]))
+def partitioned(x, place):
+    return np.partition(x, place)[place], np.argpartition(x, place)[place].shape
+
+
+@CASES((1.0,), (1.5,), (np.nan,), (0,))
+def covariances(ddof):
+    return np.cov(X, ddof=ddof)
+
+
 # ---- narrow integers where Python's or positions are meant ------------------------------------------------
 
 LONG = np.arange(300.0)
