@@ -454,3 +454,55 @@ def test_axes_of_sums_that_are_not_kept() -> None:
     assert "squeeze" not in source and "None" not in source and ".T" not in source, source
     for got, want in zip(accelerate(f, target="numpy")(x, z), f(x, z), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def test_an_array_that_is_stored_part_by_part() -> None:
+    def f(x, y):
+        a = np.zeros(6)
+        a[4:] = x[:2]
+        a[0] = y
+        a[1:4] = np.sin(x)
+        b = np.empty((3, 2))
+        b[:, 1] = x
+        b[:, 0] = x * y
+        c = np.zeros(4)
+        c[2] = y * 2.0
+        c[0], c[1], c[3] = y, x[0], x[1]
+        return a, b, c
+
+    x, y = np.array([0.5, 2.0, 3.0]), 0.7
+    source = accelerate(f, target="numpy").inspect(x, y).source
+    assert "zeros" not in source and "empty" not in source and "np.array([y" in source, source
+    for got, want in zip(accelerate(f, target="numpy")(x, y), f(x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_arrays_whose_parts_leave_something_or_overlap() -> None:
+    def f(x, n):
+        a, b, c, d = np.zeros(6), np.zeros(6), np.ones(6), np.zeros((2, 3))
+        a[:3] = x
+        a[4:] = x[1:]
+        b[:3] = x
+        b[2:5] = x * 2.0
+        b[5] = 1.0
+        c[:3] = x
+        c[3:] = 1.0
+        d[0] = x
+        d[1, 1:] = x[1:]
+        e = np.zeros(6)
+        e[:3] = x
+        s = np.sum(e)
+        e[3:] = x * s
+        i = np.zeros(6, dtype=np.float32)
+        i[:3] = x
+        i[3:] = x
+        k = np.zeros(4)
+        k[n : n + 2] = x[:2]
+        k[2:] = x[:2]
+        return a, b, c, d, e, i, k
+
+    x = np.array([0.5, 2.0, 3.0])
+    for n in (0, 1):
+        for got, want in zip(accelerate(f, target="numpy")(x, n), f(x, n), strict=True):
+            np.testing.assert_array_equal(got, want)
+            assert got.dtype == want.dtype

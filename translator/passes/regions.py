@@ -31,6 +31,8 @@ from ..ops.core import (
 from .calls import Call, Definitions, Found, Nested, made_by
 from .numbers import is_exact, strong, uniform
 
+MOST_PARTS = 16  # of an array that is stored part by part
+
 
 def cast(call: Call, definitions: Definitions) -> Found:
     assert isinstance(call.attrs, CastAttrs)
@@ -170,9 +172,48 @@ def put(call: Call, definitions: Definitions) -> Found:
     x, value = call.args
     read = made_by(value, ops.INDEX, definitions)
     if read is None or read.args[0] is not x:
-        return None
+        return _assembled(call, definitions)
     assert isinstance(call.attrs, IndexAttrs) and isinstance(read.attrs, IndexAttrs)
     return x if _place(call.attrs, call.args) == _place(read.attrs, read.args) else None
+
+
+def _assembled(call: Call, definitions: Definitions) -> Nested | None:
+    """`np.concatenate([a, b])` for a new array whose parts are stored one by one: `x[:2] = a; x[2:] = b`."""
+    x, parts = call.args[0], [call]
+    while (made := made_by(x, ops.PUT, definitions)) is not None and len(parts) < MOST_PARTS:
+        if len(made.args) > 2 or not isinstance(x, Var) or not definitions.is_read_once(x):
+            return None
+        parts.append(Call(made.op, made.args, made.attrs))
+        x = made.args[0]
+    if len(parts) < 2 or (made_by(x, ops.FULL, definitions) or made_by(x, ops.EMPTY, definitions)) is None:
+        return None
+    shape, dims = x.aval.shape, [p.attrs.dims for p in parts if isinstance(p.attrs, IndexAttrs)]
+    apart = [i for i, n in enumerate(shape) if any(d[i] != Run(0, n) for d in dims)]
+    if len(apart) != 1 or any(p.args[1].aval.dtype != x.aval.dtype for p in parts):
+        return None
+    (axis,) = apart
+    found = sorted((_first_and_length(d[axis]), k) for k, d in enumerate(dims))
+    ends = [first + length for (first, length), _ in found]
+    if [first for (first, _), _ in found] != [0, *ends[:-1]] or ends[-1] != shape[axis]:
+        return None
+    pieces: list[Atom | Call | Nested] = []
+    for (_, length), k in found:
+        value, single = parts[k].args[1], isinstance(dims[k][axis], At)
+        wanted = tuple(length if i == axis else n for i, n in enumerate(shape) if not (single and i == axis))
+        if value.aval.shape != wanted:
+            return None
+        pieces.append(Call(ops.EXPAND_DIMS, (value,), AxesAttrs((axis,))) if single else value)
+    return Nested(ops.CONCATENATE, tuple(pieces), ConcatenateAttrs(axis))
+
+
+def _first_and_length(d: Dim) -> tuple[int, int]:
+    """Of what is known to be there; nothing else has an end that fits."""
+    match d:
+        case At(index=int() as i):
+            return i, 1
+        case Run(start=int() as first, size=size, step=1):
+            return first, size
+    return -1, 0
 
 
 def _turned_stack(call: Call, definitions: Definitions) -> tuple[tuple[Atom, ...], int] | None:
