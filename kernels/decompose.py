@@ -111,7 +111,7 @@ def _without_truths(block: Block) -> Block:
 
 def _decided(s: Apply) -> Atom | None:
     """What the statement gives, if bools that are known decide it."""
-    truths = [bool(a.value) if _is_truth(a) else None for a in s.args]
+    truths = [bool(a.value) if isinstance(a, Const) and _is_truth(a.aval) else None for a in s.args]
     if all(t is None for t in truths):
         return None
     (target,), found = s.targets, None
@@ -128,8 +128,8 @@ def _decided(s: Apply) -> Atom | None:
     return found if found is not None and found.aval == target.aval else None
 
 
-def _is_truth(a: Atom) -> bool:
-    return isinstance(a, Const) and not a.aval.shape and a.aval.dtype.kind == "b"
+def _is_truth(aval: Aval) -> bool:
+    return not aval.shape and aval.dtype.kind == "b"
 
 
 def _by_bits(b: Builder, s: Apply) -> Atom | None:
