@@ -282,6 +282,7 @@ def _narrowed(ctx: Context, value: Value, dtype: np.dtype[Any]) -> Value:
     """Integers that NumPy adds in a wider type, and casts each sum of: the same as sums in the narrower type. Bools are
     numbers."""
     x = ctx.atom(value)
-    integers = dtype.kind in "iu" and np.result_type(x.aval.dtype, dtype).kind in "iu"
-    cast = (integers and not x.aval.weak) or (x.aval.dtype.kind == "b" and dtype.kind != "b")
-    return ctx.wrap(make.astype(ctx.b, x, dtype)) if cast else value
+    given = x.aval.dtype
+    if dtype.kind in "iu" and np.result_type(given, dtype).kind in "iu":
+        return ctx.wrap(make.astype(ctx.b, make.astype(ctx.b, x, given), dtype))  # a Python number is an int64 here
+    return ctx.wrap(make.astype(ctx.b, x, dtype)) if given.kind == "b" and dtype.kind != "b" else value
