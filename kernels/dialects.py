@@ -6,7 +6,6 @@ Half-precision arithmetic is done in float32 and rounded after each operation, a
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from ..translator.errors import UnsupportedError
 from ..translator.ir import DType
 from ..translator.passes.numbers import shortest
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 from .complex_numbers import DEVICE_FORMS
 from .lower import Call, Number, Value
@@ -22,8 +22,8 @@ from .lower import Call, Number, Value
 HALVES = frozenset(("float16", "bfloat16"))
 _CALLS = ("libdevice.", "quick_exp(", "quick_tanh(", "tl.exp(", "tl.sqrt(")
 """What the compiler has no form of bfloat16's own for."""
-_LITERAL = re.compile(r'\(?-?(\d[\d.]*(e[+-]?\d+)?|float\("[-a-z]+"\))\)?')
-_PLAIN = re.compile(r"\w+|\w+(\.\w+)*\([^()]*\)")
+_LITERAL = pattern(r'\(?-?(\d[\d.]*(e[+-]?\d+)?|float\("[-a-z]+"\))\)?')
+_PLAIN = pattern(r"\w+|\w+(\.\w+)*\([^()]*\)")
 
 
 def is_half(dtype: DType) -> bool:

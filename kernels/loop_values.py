@@ -373,7 +373,8 @@ def address_of(shape: Shape, indices: Indices) -> str:
     """The place of an element in an array that lies in rows."""
     text = "0"
     for n, i in zip(shape, indices, strict=True):
-        text = operand(i) if text == "0" else f"{operand(text)} * {n}" + (f" + {operand(i)}" if i != "0" else "")
+        scaled = text if n == 1 else f"{operand(text)} * {n}"
+        text = operand(i) if text == "0" else scaled if i == "0" else f"{scaled} + {operand(i)}"
     return text
 
 

@@ -36,7 +36,8 @@ def attention(s: Scope) -> str | None:
         {e} = ({e} @ {v}) / np.sum({e}, axis=-1, keepdims=True)
 
         {e} = {e} - np.log(np.sum(np.exp({e}), axis=-1, keepdims=True))
-        {e} = np.exp({e}) @ {v}
+        {e} = np.exp({e})
+        {e} = {e} @ {v}
     """))
     mask = f"{{e}} = {mask}\n" if mask else ""
     scale = s.pick("", " * 0.5", " / np.sqrt({x}.shape[-1])", " / 3")

@@ -142,6 +142,11 @@ def integers(x: Any) -> Any:
     return np.gcd(x, 6), np.lcm(x[1:4], x[2:]), np.bitwise_count(x), np.gcd(x[1], x[2])
 
 
+@CASES((np.array([[-99, 64, 35], [98, 50, -3], [31, 7, 90]], np.int8),))
+def folds_that_wrap_around(x: Any) -> Any:
+    return np.lcm.reduce(x), np.lcm.reduce(x, axis=1), np.lcm.accumulate(x, axis=1)
+
+
 @CASES((SPECIAL,), (SPECIAL.astype(np.float32),), (SPECIAL.astype(np.float16),))
 def floats(x: Any) -> Any:
     m, e = np.frexp(x)

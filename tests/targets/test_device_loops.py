@@ -366,7 +366,7 @@ def test_numbers_alone_stay_on_the_host() -> None:
 def test_wide_loops_are_launches() -> None:
     def relaxed(u: Any) -> Any:
         for _ in range(100):
-            u = u + 0.1 * np.sin(u) * np.cos(u)
+            u = u + 0.1 * np.sin(u) * np.roll(np.cos(u), 1)
         return u
 
     kinds = [[k.kind for k in kernels_of(translated(relaxed, (some(n),)), "cuda")] for n in (4, 2000)]

@@ -8,7 +8,6 @@ import numpy as np
 
 from .checks import check_cast, check_diagonal, check_mask
 from .grids import resize
-from .scattering import reaching
 from .support import is_plain, known, one_axis, wrapped_diagonal
 
 
@@ -21,12 +20,11 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Elements of `a` in C order; `v` starts again where it is too short."""
-    places, values = np.ravel(np.asarray(ind)), np.ravel(_elements(v, a.dtype))
+    places, values = np.ravel(np.asarray(ind)).astype(np.int64), np.ravel(_elements(v, a.dtype))
     if places.size == 0 or values.size == 0:
         return
     if a.ndim == 0:
         a = np.reshape(a, 1)
-    places = reaching(places, a.size)
     if known(mode) == "wrap":
         places = places % a.size
     elif known(mode) == "clip":

@@ -198,7 +198,8 @@ def by_power(x: Any, y: Any) -> Any:
 
 def d_power_x(x: Any, y: Any, z: Any) -> Any:
     if isinstance(y, int):
-        return np.where(y == 0, 0.0, y * x ** (y - 1))
+        p = y * x ** (y - 1)
+        return np.where(y == 0, np.zeros_like(p), p)  # 0.0 would make bfloat16 float64
     if isinstance(y, float | complex):
         p = y * x ** (y - 1)
         return np.where(y == 0, np.where(x == 0, 0.0, p), p)
@@ -211,6 +212,8 @@ def d_power_x(x: Any, y: Any, z: Any) -> Any:
 def d_power_y(x: Any, y: Any, z: Any) -> Any:
     if z.dtype.kind == "c":
         return z * np.log(np.where(x == 0, 1.0, x))
+    if isinstance(x, int | float):
+        return z * np.log(np.where(x > 0, x, 1.0)).astype(z.dtype)  # a number of the loop's, not NumPy's float64
     return z * np.log(np.where(x > 0, x, 1.0))  # a negative base allows no change of the exponent
 
 
