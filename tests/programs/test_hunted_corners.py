@@ -85,6 +85,11 @@ def rounded_into(x, out):
     return x.round(2, out=out.copy()), np.round(x, -1, out=out.copy())
 
 
+@CASES((1.7,), ([1.7],), ((1.2, 2.9),), ([np.float64(1.7)],), ([True, False],), (np.array([1.7]),), (K,))
+def taken(places):
+    return X.take(places), np.take(X, places, mode="clip")
+
+
 # ---- narrow integers where Python's or positions are meant ------------------------------------------------
 
 LONG = np.arange(300.0)
