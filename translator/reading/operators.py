@@ -108,6 +108,8 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return tape
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
+        if is_bool(scalar) and not is_python_bool(ctx, scalar):
+            raise TypeError("can't multiply sequence by non-int of type 'numpy.bool'")
         if type(scalar) is Var and scalar.aval.dtype.kind in "fc":
             raise TypeError(f"can't multiply sequence by non-int of type {scalar.aval.dtype.name!r}")
     _check_sequences(kind, left, right)
@@ -327,7 +329,8 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         x, y = ctx.atom(left), ctx.atom(_beside_complex(ctx, left, right))
         if x.aval.weak and y.aval.weak and x.aval.dtype.kind == y.aval.dtype.kind == "i":
             _cut_wide(ctx, left, right, node)
-        if x.aval.weak and y.aval.weak and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
+        pythons = all(a.aval.weak or is_python_bool(ctx, v) for a, v in ((x, left), (y, right)))
+        if pythons and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
             raise TypeError(f"{op.operator!r} not supported between {describe(left)} and {describe(right)}")
         ctx.at(node)
         return _elementwise(ctx, op, [x, y], left, right)
@@ -396,6 +399,8 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
             return truth(ctx, answer, node)
     if isinstance(container, set | frozenset | dict) and protocols.is_instance(item):
         as_key(ctx, item, node, "an element of a set")
+    if isinstance(container, set | frozenset | dict) and type(item) is Ref:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
     hashed = isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType)
     if hashed and not has_runtime(item):
         return bool(run_known(ctx, node, operator.contains, container, item))

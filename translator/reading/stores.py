@@ -23,7 +23,7 @@ from .overlaps import check_overlap, check_parts
 from .protocols import is_instance, special
 from .selection import concrete, part_of, place_of
 from .subscripts import index_value
-from .values import Flat, Masked, Method, Ref, Value, describe
+from .values import Flat, Foreign, Masked, Method, Ref, Value, describe, is_runtime
 
 
 def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:
@@ -120,12 +120,21 @@ def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, no
 _SET_OPERATORS = {ast.BitOr: operator.ior, ast.BitAnd: operator.iand, ast.Sub: operator.isub, ast.BitXor: operator.ixor}
 
 
+def _adds_lists(ctx: Context, v: Value) -> bool:
+    """Whether `+=` of a list adds it to the list as `+` does, where it would extend it: arrays and NumPy's numbers."""
+    if is_runtime(v) or isinstance(v, Masked | np.generic):
+        return True
+    return is_instance(v) and ctx.captures.part(type(v.value if isinstance(v, Foreign) else v), "__radd__") is not None
+
+
 def augmented_value(
     ctx: Context, kind: type[ast.operator], current: Value, value: Value, node: ast.AST
 ) -> Value:
     """`current op= value`: arrays and containers change in place, everything else gives a new value, as the caller's
     Arrays do.
     """
+    if isinstance(current, list | Pile) and kind is ast.Add and _adds_lists(ctx, value):
+        return binary(ctx, kind, current, value, node)
     if type(current) is list and kind is ast.Add:
         ctx.touch(current)
         current.extend(known_items(ctx, value, node))
