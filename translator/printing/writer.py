@@ -59,7 +59,8 @@ from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
 WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries;
-NEARLY_ALL = 72  # the longest temporary that is broken up further; also the most that a comment quotes
+NEARLY_ALL = 80  # the longest temporary that is not broken up further
+QUOTED = 72  # the most that a comment quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ class Writer:
             return ""
         home = self.function.span
         file = "" if span.file == home.file or not home.line else f"{PurePath(span.file).name} "
-        comment = f"from {file}line {span.line}: {shorten(span.text, NEARLY_ALL, placeholder=' ...')}"
+        comment = f"from {file}line {span.line}: {shorten(span.text, QUOTED, placeholder=' ...')}"
         if comment == self.last_comment:
             return ""
         self.last_comment = comment
