@@ -32,6 +32,7 @@ from .ir import For, Function, walk
 from .make import lift
 from .passes.across import across
 from .passes.branches import joined_branches
+from .passes.certain import certain
 from .passes.counters import counters
 from .passes.dead import dead_code
 from .passes.extremes import extremes
@@ -120,7 +121,7 @@ def grouped(function: Function) -> Function:
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(extremes(f)))
+    made = everywhere(function, lambda f: counters(extremes(certain(f))))
     return fuse(made, on_the_host(made))
 
 

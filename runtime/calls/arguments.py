@@ -160,8 +160,11 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     sources = tuple(s.position if isinstance(s, _Slot) else Default(s) for s in slots)
     values = tuple(_number(leaves[s]) if isinstance(s, int) else signature.values[i] for i, s in enumerate(sources))
     params = tuple((name, unwrap(tree)) for name, tree in signature.params)
-    swapped = frozenset(i for i, s in enumerate(sources) if is_swapped(leaves[s] if isinstance(s, int) else s.value))
-    return Binding(dataclasses.replace(signature, params=params, values=values, swapped=swapped), sources)
+    given = [leaves[s] if isinstance(s, int) else s.value for s in sources]
+    swapped = frozenset(i for i, x in enumerate(given) if is_swapped(x))
+    immutable = frozenset(i for i, x in enumerate(given) if type(x) is Array)
+    changed = {"params": params, "values": values, "swapped": swapped, "immutable": immutable}
+    return Binding(dataclasses.replace(signature, **changed), sources)
 
 
 def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:

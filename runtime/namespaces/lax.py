@@ -113,6 +113,7 @@ from .lax_shapes import (
     padtype_to_pads,
     reduce_window_shape_tuple,
 )
+from .unp_arguments import full_like as _full_like
 
 _UFUNCS = {
     "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "asin": np.arcsin, "asinh": np.arcsinh,
@@ -202,7 +203,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
     """np.full_like: in the shape and dtype of `x` where none are given."""
-    return np.full_like(x, fill_value, dtype, shape=shape)
+    return _full_like(x, fill_value, dtype, shape=shape)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -210,9 +211,9 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return np.asarray(operand).astype(new_dtype)
 
 
-def empty(shape: Sequence[int], dtype: Any) -> Any:
+def empty(shape: int | Sequence[int], dtype: Any) -> Any:
     """An array of zeros."""
-    return np.zeros(tuple(shape), dtype)
+    return np.zeros(shape, dtype)
 
 
 def dtype(x: Any) -> Any:

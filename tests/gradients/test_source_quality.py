@@ -193,7 +193,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (collected, (M[0],), [r"d_x\[i\] = d_s"], [r"x\[3\]"]),
     (flipped, (M[0],), [r"\[::-1\]"], [r"np\.zeros", "np.empty"]),
     (centred, (M[0],), [r"np\.zeros"], [r"\* -?0\.0"]),
-    (chained, (M[0], M[1, :3]), [r"np\.array\(\[\[1\.0, 0\.0, 0\.0\], \[0\.0, c, -s\]"], ["np.stack", "np.concatenate"]),
+    (chained, (M[0], M[1, :3]), [r"np\.array\(\[\[1\.0, 0\.0, 0\.0\], \[0\.0, c, -s\]"], ["np.stack", r"np\.conc"]),
     (entropy, (SPD,), [r"= np\.diag\(1\.0 / np\.diag\(lower\)\)"], [r"np\.arange", r"np\.zeros"]),
     (swept, (M, M[0]), [], [r"\] = 0\.0"]),
 ]

@@ -185,7 +185,7 @@ def _merged(loop: For, slot: int, kept: _Kept) -> For:
 
 
 def _read_at_once(block: Block, tapes: set[Var]) -> Block:
-    """Entries of these tapes that are arrays, of which only elements or entries are read: read from the tape at once."""
+    """Entries of these tapes that are arrays, of which only parts are read: read from the tape at once."""
     uses = uses_of(block)
     reads = [s for s in walk(block) if isinstance(s, Apply) and s.op is ops.INDEX]
     bases = Counter(s.args[0] for s in reads if isinstance(s.attrs, IndexAttrs) and not s.attrs.gathers)

@@ -14,7 +14,7 @@ is known which stores are the first at their place: what they overwrite is what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import field, replace
 
 import numpy as np

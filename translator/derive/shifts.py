@@ -3,8 +3,8 @@
     m = np.max(z)                           m = stop_gradient(np.max(z))
     return m + np.log(np.sum(np.exp(z - m)))
 
-The value is the same for every m, so its derivative by m is zero: no cotangent of m has to be added up, nor shared among
-the elements that are the greatest. The parts of the sum would cancel up to rounding errors only.
+The value is the same for every m, so its derivative by m is zero: no cotangent of m has to be added up, nor shared
+among the elements that are the greatest. The parts of the sum would cancel up to rounding errors only.
 
 What a small shift c of m does to a value is followed through the block that makes m: the value has `weight * c` added
 to it, or is multiplied by `exp(weight * c)`, along the axes of m that it has left; sums over others add up c. Where all

@@ -73,7 +73,8 @@ def reshape(call: Call, definitions: Definitions) -> Found:
 
 def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
     """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
-    with something done to it between: `np.sum(y, axis=1) / z` for `(np.sum(y, axis=1, keepdims=True) / z[:, None])[:, 0]`.
+    with something done to it between: `np.sum(y, axis=1) / z` for
+    `(np.sum(y, axis=1, keepdims=True) / z[:, None])[:, 0]`.
     """
     made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
     if made is None:
@@ -241,7 +242,8 @@ def _turned_product(call: Call, definitions: Definitions) -> Call | Nested | Non
         return None if inner is None else Nested(ops.NEGATIVE, (inner,))
     if not isinstance(made.attrs, ContractAttrs) or any(a.aval.ndim != 1 for a in made.args) or x.aval.ndim != 2:
         return None
-    return Call(made.op, made.args[::-1], ContractAttrs(made.attrs.rhs, made.attrs.lhs, made.attrs.rhs + made.attrs.lhs))
+    lhs, rhs = made.attrs.rhs, made.attrs.lhs
+    return Call(made.op, made.args[::-1], ContractAttrs(lhs, rhs, lhs + rhs))
 
 
 def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:

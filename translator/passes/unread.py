@@ -66,9 +66,9 @@ class _Array:
     def unread(self) -> Iterator[Apply]:
         reads = [(r, self.meetings.counts_up(r)) for r in self.reads]
         for s in self.stores:
-            if _is_plain(s.statement) and self.meetings.counts_up(s) and self.meetings.stays_inside(s):
-                if all(counts_up and not self.meetings.meets(s, r, later=True) for r, counts_up in reads):
-                    yield s.statement
+            inside = _is_plain(s.statement) and self.meetings.counts_up(s) and self.meetings.stays_inside(s)
+            if inside and all(up and not self.meetings.meets(s, r, later=True) for r, up in reads):
+                yield s.statement
 
 
 def _arrays(s: For, behind: Sequence[Statement], makers: Makers, uses: Mapping[Var, int]) -> Iterator[_Array]:

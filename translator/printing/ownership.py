@@ -41,11 +41,11 @@ from ..ops.core import (
     is_store,
 )
 from ..records import dataclass
+from .immutable import VIEWS, computes_numbers, entries_may_be_arrays
 from .lifetimes import Lifetimes, stores
 
 Roots = frozenset[Var]
 NOTHING: Roots = frozenset()
-VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate", "diag", "diagonal"})
 READ_ONLY = frozenset({"broadcast_to", "diag", "diagonal"})  # elements of the first may share memory; NumPy protects
 
 
@@ -125,6 +125,8 @@ class Ownership:
             if s.args and (isinstance(s.op, Index | Reshape) or s.op.name in VIEWS):
                 self._views_of.setdefault(s.args[0], []).append(t)
         self.made = frozenset(t for s in walk(function.body) if isinstance(s, Apply | Fused) for t in s.targets)
+        self.arrays_in_lists = entries_may_be_arrays(function.body, elements_are_views)
+        self.listed: Roots = NOTHING
         self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
         self.assigned: list[Var] = []
         if known is not None:
@@ -287,8 +289,11 @@ class Ownership:
                 return self._view(s, t) if s.op.name in VIEWS else fresh
             case Sort() | Fourier() | Collective():
                 return fresh
+            case Tape() if is_store(s.op):
+                self._list(s.args[1])
+                return self._store(s, t)
             case Tape():
-                return self._store(s, t) if is_store(s.op) else self._of_tape(s, t)
+                return self._of_tape(s, t)
             case Draw():
                 return self._store(s, t) if is_store(s.op) else fresh
             case Ruled():
@@ -298,10 +303,16 @@ class Ownership:
 
     def _of_tape(self, s: Apply, t: Var) -> Roots:
         """An array that is on a tape is never written in place."""
-        made = t.aval == TAPE_AVAL
-        if t.aval.shape:
+        may_be_array = s.op is ops.ITEM and (t.aval.shape or self.arrays_in_lists)
+        if may_be_array:
             self.unowned.add(t)
-        return frozenset((t,)) if made or t.aval.shape else NOTHING
+        return frozenset((t,)) if may_be_array or t.aval == TAPE_AVAL else NOTHING
+
+    def _list(self, added: Atom) -> None:
+        """An array without axes is not copied when it becomes an entry of a list. It keeps its value from then on."""
+        if self.arrays_in_lists and not added.aval.shape and not self.of(added) <= self.listed:
+            self.listed |= self.of(added)
+            self.again = True
 
     def _view(self, s: Apply, t: Var) -> Roots:
         self.views.discard(t)
@@ -327,9 +338,7 @@ class Ownership:
         computed = (
             t
             for s in walk(self.function.body)
-            if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract)
-            if s.op is not ops.WHERE and s.op.name not in VIEWS
-            if not (isinstance(s.op, Index) and self.elements_are_views)
+            if computes_numbers(s, self.elements_are_views)
             for t in s.targets
             if not t.aval.shape
         )
@@ -385,7 +394,7 @@ class Ownership:
         base = self.of(x)
         alive = self.lifetimes.after[id(s)]
         dead = not alive >> self.lifetimes.index[x] & 1
-        if base & self.unowned or x in self.views or not dead or self._sharers(base, alive, t):
+        if base & (self.unowned | self.listed) or x in self.views or not dead or self._sharers(base, alive, t):
             return frozenset((t,)) if t.aval.shape else NOTHING
         self.updates.add(id(s))
         self.storage[t] = self.storage.get(x, x)

@@ -259,7 +259,7 @@ class Expressions:
                 raise AssertionError("an append is a statement")
 
     def _concatenate(self, s: Apply, axis: int) -> ast.expr:
-        """np.stack where each part gets a new axis for it, and np.array where the parts are numbers, or rows of such."""
+        """np.stack where each part gets a new axis for it, and np.array where parts are numbers, or rows of them."""
         elements = [e for a in s.args if (e := self._element(s, a, axis)) is not None]
         along = {"axis": integer(axis)} if axis else {}
         if len(elements) < len(s.args):

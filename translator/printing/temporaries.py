@@ -65,7 +65,7 @@ def is_temporary(v: Var) -> bool:
 
 
 def _is_passing(v: Var, user: Statement | None) -> bool:
-    """Whether it is an adjoint that is stored and nothing else, or a number that is the adjoint of a temporary, to which
+    """Whether it is an adjoint that is stored and nothing else, or a number that is the adjoint of a temporary to which
     nothing is added.
     """
     if is_adjoint(v) and isinstance(user, Apply) and isinstance(user.op, Put):
