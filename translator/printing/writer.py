@@ -322,8 +322,8 @@ class Writer:
                 self.factorise(named)
             else:
                 self.statement(s)
-            targets = [t for x in block.statements[k : max(k + 1, unpacked)] for t in x.targets]
-            self.bound.update(self.names[t] for t in targets if t in self.names and self.is_named(t))
+            made = [t for x in block.statements[k : max(k + 1, unpacked)] for t in x.targets]
+            self.bound.update(self.names[t] for t in made if t in self.names and self.is_named(t))
         self.bound = outer
 
     def factorise(self, results: Sequence[Apply]) -> None:
