@@ -32,7 +32,7 @@ from .scatter import plan_scatter
 from .turned import fetched_again, plan_turned, turn_of
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
-BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
+BUCKETS = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few: a new row length seldom compiles anew
 CUDA_BLOCK = 256
 FEW_ROWS, LONG_ROW = 512, 1 << 14  # a block for each leaves multiprocessors with a few warps, so these are large
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows

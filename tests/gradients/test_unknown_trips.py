@@ -254,3 +254,38 @@ def test_loops_of_unknown_length_in_loops_that_keep_python_numbers():
         return np.sum(a**2 * np.arange(len(a)))
 
     check_source(shell_sort, X[:5], order=2)
+
+
+def shrinking(x):
+    y = np.where(x > 0, x, 2 * x)
+    s = 0.0
+    while abs(y) > 0.1:
+        s = s + np.sin(y)
+        y *= 0.9
+    return s
+
+
+def test_an_array_without_axes_keeps_its_value_on_a_tape():
+    """np.where of numbers gives one; `y *= 0.9` would change the entry, too."""
+    expected = (shrinking(3.7 + 1e-5) - shrinking(3.7 - 1e-5)) / 2e-5
+    for x in (3.7, np.float64(3.7), np.array(3.7)):
+        np.testing.assert_allclose(untraced.grad(shrinking)(x), expected, rtol=1e-7)
+
+
+WEIGHT = np.array(0.3)
+
+
+def test_a_global_array_without_axes_stays_as_it_is():
+    """It is the first entry of a tape of cotangents, of which the derivative of the derivative makes products."""
+
+    def root(a):
+        x = a
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+        return x * WEIGHT
+
+    def slope(a):
+        return untraced.grad(root)(a)
+
+    np.testing.assert_allclose(untraced.grad(slope)(3.7), -0.075 * 3.7**-1.5, rtol=1e-9)
+    assert WEIGHT == 0.3

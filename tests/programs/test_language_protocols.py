@@ -229,3 +229,27 @@ def descriptors(x):
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_protocols(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+class Layer:
+    def __init__(self, w, b):
+        self.w = w
+        self.b = b
+
+    def parameters(self):
+        return [v for v in self.__dict__.values() if isinstance(v, np.ndarray)]
+
+
+@CASES((M, A[:4]))
+def objects_that_list_their_attributes(w, b):
+    """The class has a `__dict__`, too."""
+    made = Layer(w, b)
+    return sum(np.sum(p**2) for p in made.parameters()), len(made.__dict__), made.__class__.__name__
+
+
+@CASES((M, A[:4]))
+def objects_whose_attributes_are_set_by_name(w, b):
+    made = Layer(w, b)
+    made.__dict__["c"] = w * 2
+    made.__dict__.update(b=b * 3)
+    return made.b, made.c

@@ -52,18 +52,18 @@ def updated_in_place(x: Any, places: Any, values: Any, how: str) -> Any:
 
 def clipped(i: Any, n: int) -> Any:
     """An index of an axis of size n, negative ones counted from the end, moved inside."""
-    k = np.asarray(i)
+    k = np.asarray(i).astype(np.int64)
     return np.clip(np.where(k < 0, k + n, k), 0, n - 1)
 
 
 def wrapped(i: Any, n: int) -> Any:
     """An index modulo the size of the axis."""
-    return np.asarray(i) % n
+    return np.asarray(i).astype(np.int64) % n
 
 
 def or_behind(i: Any, n: int) -> Any:
     """An index of an axis of size n; n where it is out of range."""
-    k = np.asarray(i)
+    k = np.asarray(i).astype(np.int64)
     return np.where((k >= -n) & (k < n), np.where(k < 0, k + n, k), n)
 
 

@@ -19,6 +19,7 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, DTypeError
 from ..ir import Apply, Atom, Aval, Const, DType, Var, const
+from ..ops import bits
 from ..ops.core import NO_ATTRS, AxesAttrs, Cast, CreateAttrs, Elementwise, Index, Op, Put, Reshape
 from . import regions
 from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
@@ -126,6 +127,8 @@ class _Elementwise:
     def computes_the_same(self, call: Call) -> bool:
         """Whether type and loop are those of the operation as it stands."""
         before, after = [a.aval for a in self.args], [a.aval for a in call.args]
+        if self.op.name in bits.NAMES and after[0].weak:  # Python's numbers have no method `view`
+            return False
         try:
             if self.op.infer(before, NO_ATTRS) != self.op.infer(after, NO_ATTRS):
                 return False

@@ -41,11 +41,11 @@ from ..ops.core import (
     is_store,
 )
 from ..records import dataclass
+from .immutable import VIEWS, computes_numbers, entries_may_be_arrays
 from .lifetimes import Lifetimes, stores
 
 Roots = frozenset[Var]
 NOTHING: Roots = frozenset()
-VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate", "diag", "diagonal"})
 READ_ONLY = frozenset({"broadcast_to", "diag", "diagonal"})  # elements of the first may share memory; NumPy protects
 
 
@@ -125,6 +125,8 @@ class Ownership:
             if s.args and (isinstance(s.op, Index | Reshape) or s.op.name in VIEWS):
                 self._views_of.setdefault(s.args[0], []).append(t)
         self.made = frozenset(t for s in walk(function.body) if isinstance(s, Apply | Fused) for t in s.targets)
+        self.arrays_in_lists = entries_may_be_arrays(function.body, elements_are_views)
+        self.listed: Roots = NOTHING
         self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
         self.assigned: list[Var] = []
         if known is not None:
@@ -287,8 +289,11 @@ class Ownership:
                 return self._view(s, t) if s.op.name in VIEWS else fresh
             case Sort() | Fourier() | Collective():
                 return fresh
+            case Tape() if is_store(s.op):
+                self._list(s.args[1])
+                return self._store(s, t)
             case Tape():
-                return self._store(s, t) if is_store(s.op) else self._of_tape(s, t)
+                return self._of_tape(s, t)
             case Draw():
                 return self._store(s, t) if is_store(s.op) else fresh
             case Ruled():
@@ -298,10 +303,16 @@ class Ownership:
 
     def _of_tape(self, s: Apply, t: Var) -> Roots:
         """An array that is on a tape is never written in place."""
-        made = t.aval == TAPE_AVAL
-        if t.aval.shape:
+        may_be_array = s.op is ops.ITEM and (t.aval.shape or self.arrays_in_lists)
+        if may_be_array:
             self.unowned.add(t)
-        return frozenset((t,)) if made or t.aval.shape else NOTHING
+        return frozenset((t,)) if may_be_array or t.aval == TAPE_AVAL else NOTHING
+
+    def _list(self, added: Atom) -> None:
+        """An array without axes is not copied when it becomes an entry of a list. It keeps its value from then on."""
+        if self.arrays_in_lists and not added.aval.shape and not self.of(added) <= self.listed:
+            self.listed |= self.of(added)
+            self.again = True
 
     def _view(self, s: Apply, t: Var) -> Roots:
         self.views.discard(t)
@@ -327,9 +338,7 @@ class Ownership:
         computed = (
             t
             for s in walk(self.function.body)
-            if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract)
-            if s.op is not ops.WHERE and s.op.name not in VIEWS
-            if not (isinstance(s.op, Index) and self.elements_are_views)
+            if computes_numbers(s, self.elements_are_views)
             for t in s.targets
             if not t.aval.shape
         )
@@ -385,7 +394,7 @@ class Ownership:
         base = self.of(x)
         alive = self.lifetimes.after[id(s)]
         dead = not alive >> self.lifetimes.index[x] & 1
-        if base & self.unowned or x in self.views or not dead or self._sharers(base, alive, t):
+        if base & (self.unowned | self.listed) or x in self.views or not dead or self._sharers(base, alive, t):
             return frozenset((t,)) if t.aval.shape else NOTHING
         self.updates.add(id(s))
         self.storage[t] = self.storage.get(x, x)
@@ -492,7 +501,12 @@ class Ownership:
                 shared[k] = mine
                 changed = True
             elif k not in copied and not self._init_is_owned(s, k):
-                if params[k] in written and params[k].aval.shape:
+                views = self._smaller_views(s, k)
+                if params[k] in written and params[k].aval.shape and views:
+                    for v in views:  # rather than the whole array
+                        self._copy_view(v)
+                    changed = True
+                elif params[k] in written and params[k].aval.shape:
                     copied.add(k)
                 else:
                     shared[k] = mine
@@ -500,13 +514,26 @@ class Ownership:
         return changed
 
     def _init_is_owned(self, s: For | While, k: int) -> bool:
+        return self._init_is_apart(s, k) and not self._sharers_of_init(s, k)
+
+    def _init_is_apart(self, s: For | While, k: int) -> bool:
         base = self.of(s.inits[k])
         if base & self.unowned or s.inits[k] in self.views:
             return False
-        if any(base & self.of(other) for j, other in enumerate(s.inits) if j != k):
-            return False
+        return not any(base & self.of(other) for j, other in enumerate(s.inits) if j != k)
+
+    def _sharers_of_init(self, s: For | While, k: int) -> list[Var]:
+        """What is needed in the loop or behind it and may share the memory of an initial value."""
+        base = self.of(s.inits[k])
         alive = self.lifetimes.through[id(s)] | (self.lifetimes.after[id(s)] & ~self.lifetimes.mask(s.targets))
-        return not any(self.of(v) & base for v in self.lifetimes.members(alive & self.roots.holders(base)))
+        return [v for v in self.lifetimes.members(alive & self.roots.holders(base)) if self.of(v) & base]
+
+    def _smaller_views(self, s: For | While, k: int) -> list[Var]:
+        """What shares the memory of an initial value, where that is parts of it which can be copied instead."""
+        init, sharers = s.inits[k], self._sharers_of_init(s, k)
+        if not isinstance(init, Var) or not self._init_is_apart(s, k):
+            return []
+        return sharers if all(v is not init and self._is_view_of_smaller(v, init) for v in sharers) else []
 
     def _written(self, s: For | While, params: Sequence[Var]) -> Roots:
         """The variables whose memory the loop's stores write, in this trip or, under another name, in a later one."""

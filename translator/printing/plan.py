@@ -29,9 +29,10 @@ from ..ir import (
 )
 from ..ops.core import Elementwise, is_store
 from ..records import dataclass
+from .immutable import VIEWS
 from .lifetimes import Lifetimes
 from .names import Names
-from .ownership import VIEWS, Ownership
+from .ownership import Ownership
 from .temporaries import Folding, find_folds, is_temporary
 
 

@@ -36,6 +36,7 @@ from .values import (
     hint_of,
     is_object,
     is_runtime,
+    is_transformed,
     leaves_in,
 )
 
@@ -281,7 +282,7 @@ def _stands_for(ctx: Context, inside: Value, before: Value) -> None:
 
 def _opened(v: Value) -> Iterator[Any]:
     """The containers and objects whose contents `open_value` takes apart."""
-    if hasattr(v, "__untraced_read__"):
+    if is_transformed(v):
         return
     if isinstance(v, list | dict) or is_object(v):
         yield v

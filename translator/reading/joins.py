@@ -314,7 +314,7 @@ def _same_parts(x: Masked, y: Masked) -> bool:
 
 
 def _is_changeable(v: Value) -> bool:
-    return is_object(v) and not isinstance(v, enum.Enum) and not getattr(v, "__dataclass_params__", _PLAIN).frozen
+    return is_object(v) and not isinstance(v, enum.Enum) and not getattr(type(v), "__dataclass_params__", _PLAIN).frozen
 
 
 def _is_plain_object(v: Value) -> bool:

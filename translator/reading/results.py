@@ -25,7 +25,7 @@ from .maybes import some
 from .selection import concrete
 from .signature import Signature, specialise
 from .source import Source
-from .values import Masked, Ref, Value, describe, is_leaf, is_number, is_object, is_runtime, leaves_in
+from .values import Masked, Ref, Value, describe, is_leaf, is_number, is_object, is_runtime, is_transformed, leaves_in
 from .views import Lying
 
 
@@ -147,7 +147,7 @@ def _static_result(ctx: Context, value: Value, source: Source) -> TreeDef:
     if is_made_here(value):
         what = "what is made of a function that is defined inside leaves the function"
         ctx.cut(source.node, what, why="it exists only while that is read", instead="make it outside, and pass it")
-    if is_object(value) and not isinstance(value, enum.Enum) and not hasattr(value, "__untraced_read__"):
+    if is_object(value) and not isinstance(value, enum.Enum) and not is_transformed(value):
         what = f"the function returns {describe(value)}"
         ctx.cut(source.node, what, instead="make it a dataclass, or return its arrays")
     try:
@@ -168,6 +168,6 @@ class MadeHere:
 
 def is_made_here(f: Any) -> bool:
     """Whether this is an inner function, or what transformations and `accelerate` have made of one."""
-    while hasattr(f, "__untraced_read__") and not isinstance(f, MadeHere) and hasattr(f, "fun"):
+    while is_transformed(f) and not isinstance(f, MadeHere) and hasattr(f, "fun"):
         f = f.fun
     return isinstance(f, MadeHere)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .values import Maybe, Ref, Value, attributes_of, is_leaf, is_object, is_runtime
+from .values import Maybe, Ref, Value, attributes_of, is_leaf, is_object, is_runtime, is_transformed
 
 Shell = Any
 LEAF = "leaf"
@@ -37,7 +37,7 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
         return (dict, tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
     if isinstance(v, tuple) and hasattr(v, "_fields"):
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
-    if is_object(v) and not hasattr(v, "__untraced_read__"):
+    if is_object(v) and not is_transformed(v):
         own = attributes_of(v)
         return (type(v), tuple(own), tuple(open_value(x, leaves, apart) for x in own.values()))
     return ("static", None, Same(v))

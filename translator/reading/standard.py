@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import surface
+from ..errors import DTypeError
 from ..ir import Var
 from ..library import looping, ordering
 from .attributes import get_attribute
@@ -32,7 +33,7 @@ from .iteration import known_items
 from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
-from .operators import binary, compare_pair, contains, unary
+from .operators import binary, compare_pair, python_truth, unary
 from .protocols import special
 from .signatures import signature_of
 from .stores import augmented_value, store
@@ -245,7 +246,8 @@ def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, r
     keys = _by_data(ctx, node, known, key, "sorted()")
     if isinstance(keys, Keyed):
         return keys.ordered(static(ctx, reverse, node, "reverse"))
-    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
+    falls = static(ctx, reverse, node, "reverse")
+    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=falls))
     return [known[i] for i in order]
 
 
@@ -315,8 +317,14 @@ def _unary_function(kind: type[ast.unaryop]) -> Implementation:
 
 
 def _truth(ctx: Context, node: ast.AST, x: Value) -> Value:
-    known = truth(ctx, x, node)
-    return known if isinstance(known, bool) else ctx.wrap(known)
+    return python_truth(ctx, x, node)
+
+
+def _concat(ctx: Context, node: ast.AST, x: Value, y: Value) -> Value:
+    """`x + y` of sequences. Raises TypeError for numbers and arrays, which `+` would add."""
+    if is_runtime(x) or not hasattr(x, "__getitem__"):
+        raise DTypeError(f"{describe(x)} can't be concatenated")
+    return binary(ctx, ast.Add, x, y, node)
 
 
 def _index(ctx: Context, node: ast.AST, x: Value) -> Value:
@@ -338,8 +346,7 @@ def _passed_by_jax(ctx: Context, node: ast.AST, values: Value) -> Value:
 
 
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
-    found = contains(ctx, container, item, node)
-    return found if isinstance(found, bool) else ctx.wrap(found)
+    return compare_pair(ctx, ast.In(), item, container, node)
 
 
 def _getitem(ctx: Context, node: ast.AST, x: Value, key: Value) -> Value:
@@ -526,7 +533,7 @@ LIBRARY: dict[Any, Implementation] = {
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
-    operator.concat: _binary_function(ast.Add),
+    operator.concat: _concat,
     dataclasses.replace: _replace,
     dataclasses.fields: lambda ctx, node, obj: dataclasses.fields(obj),
     dataclasses.asdict: _asdict,

@@ -14,7 +14,7 @@ from . import piled
 from .aliases import has_one_holder
 from .array_stores import changed, store_array, store_selected, write_in_place
 from .context import Context
-from .demand import static
+from .demand import as_key
 from .growing import Growing, Pile, set_item
 from .iteration import known_items
 from .known import run_known
@@ -43,7 +43,7 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         piled.store(ctx, base, key, value, node)
         return
     if isinstance(base, dict | list):
-        known = static(ctx, key, node, "the index of a container")
+        known = as_key(ctx, key, node, "the index of a container")
         if isinstance(base, list) and isinstance(known, slice):
             value = known_items(ctx, value, node)
         elif isinstance(base, list) and isinstance(known, int | np.integer):
@@ -73,9 +73,11 @@ def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
     """`del base[key]`."""
     if isinstance(base, bytearray):
         cut_changed_bytes(ctx, node)
+    if is_instance(base) and special(ctx, base, "__delitem__", [key], node) is not NotImplemented:
+        return
     if not isinstance(base, dict | list):
         ctx.refuse(node, f"`del` of an element of {describe(base)}", instead="build the smaller one")
-    known = static(ctx, key, node, "the index of a container")
+    known = as_key(ctx, key, node, "the index of a container")
     ctx.touch(base)
     run_known(ctx, node, operator.delitem, base, known)
 

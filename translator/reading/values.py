@@ -533,6 +533,13 @@ def is_object(v: Value) -> bool:
     return hasattr(v, "__dict__") or bool(_slots(type(v)))
 
 
+def is_transformed(v: Any) -> bool:
+    """Whether it is a function that says itself how it is read. Objects are not asked: they may answer anything."""
+    return hasattr(type(v), "__untraced_read__") or "__untraced_read__" in (
+        v.__dict__ if isinstance(v, types.FunctionType) else ()
+    )
+
+
 def attributes_of(v: Any) -> dict[str, Value]:
     """The attributes of an object itself, by name; not to be written to."""
     own: dict[str, Value] = getattr(v, "__dict__", {})
