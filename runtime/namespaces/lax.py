@@ -88,6 +88,7 @@ from ...translator.ops.gamma import digamma, gammaln
 from ...translator.ops.selection import of_parts
 from ...translator.ops.special import erf, erfc, erfinv
 from ..arrays.hosted import offer
+from ..arrays.numbers import of_arrays
 from ..targets.devices import platform_read_for
 from ..transforms.implicit import custom_linear_solve, custom_root
 from ..transforms.stopping import stop_gradient
@@ -513,3 +514,5 @@ __all__ = [
 ]  # fmt: skip
 
 offer(globals(), __all__, "untraced.lax")
+for _name in ("cond", "switch", "while_loop", "fori_loop", "scan", "map"):
+    globals()[_name] = of_arrays(globals()[_name])

@@ -21,7 +21,8 @@ import numpy as np
 
 from .. import surface
 from ..errors import DTypeError
-from ..library import ordering
+from ..ir import Var
+from ..library import looping, ordering
 from .attributes import get_attribute
 from .conditions import truth
 from .context import Context
@@ -339,6 +340,11 @@ def _index(ctx: Context, node: ast.AST, x: Value) -> Value:
     return ctx.call(int, [x], {}, node)
 
 
+def _passed_by_jax(ctx: Context, node: ast.AST, values: Value) -> Value:
+    ctx.numbers.jaxs.update(v for v in leaves_in(values) if type(v) is Var and v.aval.weak)
+    return values
+
+
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
     return compare_pair(ctx, ast.In(), item, container, node)
 
@@ -523,6 +529,7 @@ LIBRARY: dict[Any, Implementation] = {
     next: _next,
     operator.truth: _truth,
     operator.index: _index,
+    looping.passed: _passed_by_jax,
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
