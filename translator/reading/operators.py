@@ -343,14 +343,18 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
     return run_known(ctx, node, python, left, right)
 
 
-def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
+def _compare_unlike(
+    ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST
+) -> bool | np.bool_:
     """Compare a run-time value with None, a string, a class, or a value in a Python list."""
     if Ref in (type(left), type(right)):
         instead = "use `is None`" if left is None or right is None else "compare with numbers or arrays"
         ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead=instead)
     if not isinstance(kind, ast.Eq | ast.NotEq):
         raise TypeError(f"{describe(left)} and {describe(right)} have no order")
-    return isinstance(kind, ast.NotEq)
+    differs = isinstance(kind, ast.NotEq)
+    is_of_numpy = any(type(v) is Var and not v.aval.weak and not is_python_bool(ctx, v) for v in (left, right))
+    return np.bool_(differs) if is_of_numpy and any(isinstance(v, str) for v in (left, right)) else differs
 
 
 def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Value:
