@@ -124,7 +124,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
+    if kind is ast.Pow and x.aval.dtype.kind == "b" and type(left) is Ref and type(right) is int and right == 2:
         return _elementwise(ctx, ops.SQUARE, [x], left)  # gives int8; other powers of bools give int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
