@@ -41,6 +41,7 @@ from .values import (
     is_number,
     is_runtime,
     is_weak,
+    leaves_in,
 )
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Elementwise | None]] = {
@@ -365,6 +366,8 @@ def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, no
         return _compare_unlike(ctx, kind, left, right, node)
     if equality:
         return _same_items(ctx, kind, left, right, node)
+    if any(protocols.is_instance(x) and not isinstance(x, enum.Enum) for x in (*leaves_in(left), *leaves_in(right))):
+        ctx.cut(node, "the order of containers that hold objects", instead="compare what they are ordered by")
     left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
     return run_known(ctx, node, _COMPARE[type(kind)][0], left, right)
 
