@@ -10,12 +10,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..translator import make
 from ..translator.builder import Builder
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Aval, Block, Const, Fused, Var, inputs_of
-from ..translator.ops import BITWISE_AND, FLOOR_DIVIDE, REMAINDER, RIGHT_SHIFT
+from ..translator.ops import (
+    BITWISE_AND,
+    FLOOR_DIVIDE,
+    LOGICAL_AND,
+    LOGICAL_OR,
+    NOT_EQUAL,
+    REMAINDER,
+    RIGHT_SHIFT,
+    WHERE,
+)
 from ..translator.ops.core import Elementwise
+from ..translator.rewrite import prune
 from .dialects import primitive, working
 from .lower import Call
 from .powers import by_products, exponent_of
@@ -28,7 +40,7 @@ def decompose(fused: Fused, language: str) -> Fused:
     block, language = fused.body, language_of(fused, language)
     for _ in range(DEPTH):
         if not any(_needs(s, language) for s in block.statements if isinstance(s, Apply)):
-            return fused if block is fused.body else replace(fused, body=block)
+            return fused if block is fused.body else replace(fused, body=_without_truths(block))
         block = _once(block, language)
     raise UnsupportedError(f"an operation decomposes without end for {language}")
 
@@ -77,6 +89,47 @@ def _once(block: Block, language: str) -> Block:
             assert isinstance(y, Var | Const)
             renamed[s.targets[0]] = make.broadcast_to(b, make.astype(b, y, result), s.targets[0].aval.shape)
     return Block(block.params, tuple(b.statements), tuple(map(current, block.results)))
+
+
+def _without_truths(block: Block) -> Block:
+    """What a known divisor decides of the source of `//` and `%` is not computed.
+
+    up = (x < 0) & True; near = np.where(x < 0 & False, x - 1, x)          up = x < 0; near = x
+    """
+    known: dict[Var, Atom] = {}
+    kept: list[Apply] = []
+    for s in block.statements:
+        assert isinstance(s, Apply)
+        s = replace(s, args=tuple(known.get(a, a) if isinstance(a, Var) else a for a in s.args))
+        found = _decided(s) if s.targets[0] not in block.results else None
+        if found is None:
+            kept.append(s)
+        else:
+            known[s.targets[0]] = found
+    return prune(replace(block, statements=tuple(kept)))
+
+
+def _decided(s: Apply) -> Atom | None:
+    """What the statement gives, if bools that are known decide it."""
+    truths = [bool(a.value) if isinstance(a, Const) and _is_truth(a.aval) else None for a in s.args]
+    if all(t is None for t in truths):
+        return None
+    (target,), found = s.targets, None
+    match s.op, truths:
+        case op, [x, y] if op is LOGICAL_AND or op is LOGICAL_OR:
+            neutral = op is LOGICAL_AND
+            if (not neutral) in (x, y):
+                return Const(np.bool_(not neutral), Aval((), np.dtype(np.bool_)))
+            found = s.args[0] if y is neutral else s.args[1]
+        case op, [x, y] if op is NOT_EQUAL and False in (x, y):
+            found = s.args[0] if y is False else s.args[1]
+        case op, [bool(condition), _, _] if op is WHERE:
+            found = s.args[1 if condition else 2]
+    return found if found is not None and found.aval == target.aval else None
+
+
+def _is_truth(aval: Aval) -> bool:
+    return not aval.shape and aval.dtype.kind == "b"
 
 
 def _by_bits(b: Builder, s: Apply) -> Atom | None:

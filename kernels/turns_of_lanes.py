@@ -148,16 +148,16 @@ class _Elements:
                 branches = self.block(s.then), self.block(s.orelse)
                 return [If(self.fresh(s.targets), condition, *branches, s.span)]
             case For(parallel=False):
-                inits, bounds = tuple(map(self.element, s.inits)), (s.range.start, s.range.stop, s.range.step)
-                turns = Range(*map(self.element, bounds), s.range.reverse)
+                start, stop, step = map(self.element, (s.range.start, s.range.stop, s.range.step))
+                turns, inits = Range(start, stop, step, s.range.reverse), tuple(map(self.element, s.inits))
                 body = self.block(s.body)
                 return [For(self.fresh(s.targets), turns, inits, body, span=s.span)]
             case While():
                 inits = tuple(map(self.element, s.inits))
                 if any(a.aval.shape for t in s.condition.statements for a in t.targets):
                     raise _NeedsOthers
-                condition, body = self.block(s.condition), self.block(s.body)
-                return [While(self.fresh(s.targets), inits, condition, body, s.span)]
+                goes, body = self.block(s.condition), self.block(s.body)
+                return [While(self.fresh(s.targets), inits, goes, body, s.span)]
         raise _NeedsOthers
 
     def block(self, block: Block) -> Block:

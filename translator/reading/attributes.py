@@ -208,8 +208,6 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     static_part = None if isinstance(owner, np.finfo | np.iinfo) else getattr(type(owner), name, None)
     if accelerated_function(static_part) is not None and not isinstance(owner, type):
         return Bound(ctx.captures.part(type(owner), name), owner)
-    if name == "__dict__" and is_object(owner):
-        ctx.cut(node, f"the attributes of a {type(owner).__name__} as a dict", instead="name them one by one")
     _refuse_descriptor(ctx, owner if isinstance(owner, type) else type(owner), name, node)
     if isinstance(static_part, property | functools.cached_property):
         ctx.captures.part(type(owner), name)

@@ -205,7 +205,8 @@ def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]
     cells: list[Cell] = []
     for name in sorted(live.augmented[node] | live.written[node]):
         value = env.get(name)
-        if type(value) is Ref and name not in rebound:
+        changes = not (type(value) is Ref and value.cell.immutable) or name in live.written[node]
+        if type(value) is Ref and name not in rebound and changes:
             if value.cell not in cells and not value.cell.doubt:
                 cells.append(value.cell)
         elif name in live.augmented[node]:

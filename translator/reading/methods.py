@@ -263,13 +263,26 @@ def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], kwargs: dict[str, 
         ctx.refuse(node, f"np.{ufunc.__name__}.at is not in the language here", instead="use np.add.at on an array")
     target, key, *values = args
     dtype = target.aval.dtype
+    if values and ufunc in _WRAPPING:
+        values = [_narrowed(ctx, values[0], dtype)]
     given = ctx.atom(values[0]).aval.dtype if values else ufunc.resolve_dtypes((dtype, None))[-1]
-    if not np.can_cast(given, dtype, "same_kind"):
+    if not np.can_cast(given, dtype, "same_kind"):  # NumPy casts each sum
         what = f"np.{ufunc.__name__}.at cannot cast what it computes with {given} to {dtype}"
-        if not values or ctx.atom(values[0]).aval.weak:  # NumPy casts some of them nevertheless
-            ctx.cut(node, what, instead="cast the array first, x.astype(...)")
-        raise ctx.error(DTypeError, node, what, instead="cast the array first, x.astype(...)")
+        ctx.cut(node, what, instead="cast the array first, x.astype(...)")
     new = ctx.atom(scatter_into(ctx, ufunc, target, key, values[0] if values else None, node))
     ctx.at(node)
     ctx.write(target, new)
     return None
+
+
+_WRAPPING = (np.add, np.subtract, np.multiply)
+
+
+def _narrowed(ctx: Context, value: Value, dtype: np.dtype[Any]) -> Value:
+    """Integers that NumPy adds in a wider type, and casts each sum of: the same as sums in the narrower type. Bools are
+    numbers."""
+    x = ctx.atom(value)
+    given = x.aval.dtype
+    if dtype.kind in "iu" and np.result_type(given, dtype).kind in "iu":
+        return ctx.wrap(make.astype(ctx.b, make.astype(ctx.b, x, given), dtype))  # a Python number is an int64 here
+    return ctx.wrap(make.astype(ctx.b, x, dtype)) if given.kind == "b" and dtype.kind != "b" else value

@@ -362,8 +362,11 @@ def _gathering(builtin: Callable[..., Any]) -> Implementation:
 def _text(python: Callable[..., str], *names: str) -> Implementation:
     """str and repr: of known values."""
 
-    def implementation(ctx: Context, node: ast.AST, x: Value = "") -> Value:
-        return text_of(ctx, x, node, python, names)
+    def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
+        given = (*args, kwargs["object"]) if python is str and "object" in kwargs else args
+        if len(given) != 1 or len(args) + len(kwargs) > 1:  # none, or bytes and how to read them
+            return run_known(ctx, node, lambda: python(*args, **kwargs))
+        return text_of(ctx, given[0], node, python, names)
 
     return implementation
 

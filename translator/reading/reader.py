@@ -358,7 +358,7 @@ def _open_parameter(
         if not v.aval.shape and t != ARRAY:
             return v
         cell = ctx.cell(v)
-        cell.swapped = leaf in signature.swapped
+        cell.swapped, cell.immutable = leaf in signature.swapped, leaf in signature.immutable
         ctx.callers.arrays.append((len(variables) - 1, cell))
         return Ref(cell)
     if t.kind is Kind.STATIC:

@@ -76,9 +76,11 @@ def read_specialised(
     kept = [i for i in range(len(signature.avals)) if i not in forced]
     values = tuple(signature.values[i] for i in kept)
     params = specialise(signature, forced)
-    swapped = frozenset(k for k, i in enumerate(kept) if i in signature.swapped)
+    swapped, immutable = (
+        frozenset(k for k, i in enumerate(kept) if i in leaves) for leaves in (signature.swapped, signature.immutable)
+    )
     avals = tuple(signature.avals[i] for i in kept)
-    narrow = replace(signature, params=params, avals=avals, values=values, swapped=swapped)
+    narrow = replace(signature, params=params, avals=avals, values=values, swapped=swapped, immutable=immutable)
     reading = read_with(narrow)
     reasons = tuple((kept[i], why) for i, why in reading.reasons)
     return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
