@@ -41,6 +41,7 @@ from .values import (
     is_number,
     is_runtime,
     is_weak,
+    leaves_in,
 )
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Elementwise | None]] = {
@@ -124,7 +125,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
+    if kind is ast.Pow and x.aval.dtype.kind == "b" and type(left) is Ref and type(right) is int and right == 2:
         return _elementwise(ctx, ops.SQUARE, [x], left)  # gives int8; other powers of bools give int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
@@ -369,6 +370,8 @@ def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, no
         return _compare_unlike(ctx, kind, left, right, node)
     if equality:
         return _same_items(ctx, kind, left, right, node)
+    if any(protocols.is_instance(x) and not isinstance(x, enum.Enum) for x in (*leaves_in(left), *leaves_in(right))):
+        ctx.cut(node, "the order of containers that hold objects", instead="compare what they are ordered by")
     left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
     return run_known(ctx, node, _COMPARE[type(kind)][0], left, right)
 
