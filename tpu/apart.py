@@ -98,10 +98,11 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     out: list[tuple[str, Span]] = []
     renamed: dict[str, str] = {}
     for line, span in zip(lines, spans, strict=True):
-        line = _NAME.sub(lambda m: renamed.get(m.group(), m.group()), line) if renamed else line
+        if renamed and not renamed.keys().isdisjoint(_NAME.findall(line)):
+            line = _NAME.sub(lambda m: renamed.get(m.group(), m.group()), line)
         out += [(written, span) for written in hidden.rewritten(line, renamed)]
-        found = _STATEMENT.match(line)
-        if found is not None and found[1] in kept:
+        made = _DEFINITION.match(line)
+        if made is not None and made[1] in kept and (found := _STATEMENT.match(line)) is not None:
             name, kind = found[1], found[4]
             renamed[name] = name + MARK
             out.append((f"    {name}{MARK} = stablehlo.optimization_barrier {name} : {kind}", span))

@@ -155,4 +155,4 @@ class Timing:
 
 def size_of(values: Iterable[Any]) -> int:
     """Elements in all. A `size` of the user's objects and classes may be anything."""
-    return sum([size if type(size := getattr(x, "size", 1)) is int else 1 for x in values])
+    return sum([x.size if hasattr(type(x), "size") and type(x.size) is int else 1 for x in values])

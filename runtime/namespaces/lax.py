@@ -88,6 +88,7 @@ from ...translator.ops.gamma import digamma, gammaln
 from ...translator.ops.selection import of_parts
 from ...translator.ops.special import erf, erfc, erfinv
 from ..arrays.hosted import offer
+from ..arrays.numbers import of_arrays
 from ..targets.devices import platform_read_for
 from ..transforms.implicit import custom_linear_solve, custom_root
 from ..transforms.stopping import stop_gradient
@@ -113,6 +114,7 @@ from .lax_shapes import (
     padtype_to_pads,
     reduce_window_shape_tuple,
 )
+from .unp_arguments import full_like as _full_like
 
 _UFUNCS = {
     "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "asin": np.arcsin, "asinh": np.arcsinh,
@@ -202,7 +204,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
     """np.full_like: in the shape and dtype of `x` where none are given."""
-    return np.full_like(x, fill_value, dtype, shape=shape)
+    return _full_like(x, fill_value, dtype, shape=shape)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -512,3 +514,5 @@ __all__ = [
 ]  # fmt: skip
 
 offer(globals(), __all__, "untraced.lax")
+for _name in ("cond", "switch", "while_loop", "fori_loop", "scan", "map"):
+    globals()[_name] = of_arrays(globals()[_name])

@@ -274,3 +274,43 @@ def test_a_line_behind_a_loop_stays_behind_it() -> None:
     steps = 1e-6 * np.eye(4)
     want = [(program(x + h) - program(x - h)) / 2e-6 for h in steps]
     np.testing.assert_allclose(accelerate(grad(program), target="numpy")(x), want, rtol=1e-6, atol=1e-8)
+
+
+def quaternion(q: F8, p: F8) -> Any:
+    w, x, y, z = q
+    a = np.array([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)])
+    b = np.array([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)])
+    return np.sum(p[:3] * a * b)
+
+
+def filtered(ys: F8, a: F8, b: float) -> Any:
+    x, s, total = np.zeros(5), 0.0, 0.0
+    for y in ys:
+        x = np.tanh(a @ x) + y * b
+        s = np.sin(s + x[0])
+        total += s * x[1]
+    return total
+
+
+def until_it_stops(a: float) -> Any:
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = x - (x * x - a) / (2 * x)
+    return x * x + a
+
+
+def test_products_of_numbers_are_written_again() -> None:
+    source = grad(quaternion).source(M[0, :4], M[1])
+    assert "1 - 2 * (y * y + z * z)" in source and source.count("y * y") == 2, source
+    check_grads(quaternion, (M[0, :4], M[1]), order=2)
+
+
+def test_adjoints_start_in_one_line() -> None:
+    source = grad(filtered, argnums=(0, 1, 2)).source(M[0], M, 0.3)
+    assert re.search(r" = np\.zeros_like\(\w+\), np\.zeros_like\(\w+\)", source), source
+    assert "d_ys[i] = np.sum(d_x) * b" in source or "d_ys[i] = t1 * b" in source, source
+    check_grads(filtered, (M[0], M, 0.3), order=2, modes=("rev",))
+
+
+def test_an_adjoint_becomes_a_number_where_it_is_computed() -> None:
+    assert re.search(r"d_x = np\.float64\(x \* 2\.0\)", grad(until_it_stops).source(2.0))

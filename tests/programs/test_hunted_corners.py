@@ -51,6 +51,45 @@ def found_among_complex_numbers(a, v):
     return np.searchsorted(a, v), np.searchsorted(a, v, side="right"), np.searchsorted(a, np.tile(v, 300)).sum()
 
 
+@CASES((np.array([3.0, -1.0, 2.0, 0.0, 7.0]),), (np.array([[3.0, np.nan], [1.0, 0.0]]),))
+def overwritten(x):
+    return np.median(x, overwrite_input=True), np.nanquantile(x, 0.5, overwrite_input=True)
+
+
+@CASES((np.arange(24.0).reshape(2, 3, 4),), (np.full(300, 100, np.int8),))
+def means_in_narrow_integers(x):
+    return np.mean(x, dtype=np.int8), x.mean(axis=0, dtype=np.int16)
+
+
+@CASES((np.array([100, -128, 3, 127], np.int8), 4), (K * 5, 6), (X.astype(np.float32), 2.0), (K, 2.5))
+def unwrapped(x, period):
+    return np.unwrap(x, period=period)
+
+
+@CASES((X, 1.0), (X, True), (K, [2.0]), (K, []), (K, 2), (X, [0, 3]))
+def partitioned(x, place):
+    return np.partition(x, place)[place], np.argpartition(x, place)[place].shape
+
+
+@CASES((1.0,), (1.5,), (np.nan,), (0,))
+def covariances(ddof):
+    return np.cov(X, ddof=ddof)
+
+
+THIRDS = np.array([0.15, 2.675, 1e-3, -2.25, 12.35])
+
+
+@CASES(*[(THIRDS.astype(a), np.zeros(5, b)) for a in "fd" for b in "fdD"], (K * 7, np.zeros(5)))
+def rounded_into(x, out):
+    np.around(x, 1, out)
+    return x.round(2, out=out.copy()), np.round(x, -1, out=out.copy())
+
+
+@CASES((1.7,), ([1.7],), ((1.2, 2.9),), ([np.float64(1.7)],), ([True, False],), (np.array([1.7]),), (K,))
+def taken(places):
+    return X.take(places), np.take(X, places, mode="clip")
+
+
 # ---- narrow integers where Python's or positions are meant ------------------------------------------------
 
 LONG = np.arange(300.0)
@@ -151,6 +190,11 @@ def equal_dicts(a, b):
 @CASES((1, 2), (np.uint8(1), 3))
 def equal_ranges(a, b):
     return range(a, b) == range(1, 2), range(a, b) != range(a, b, 1)
+
+
+@CASES((1,), (2.5,))
+def texts(a):
+    return str(object=a), str(), str(b"ab", "utf8"), repr(a)
 
 
 @CASES((np.float64(1), 2))

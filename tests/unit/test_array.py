@@ -390,3 +390,74 @@ def test_copies_outlive_what_they_were_made_of() -> None:
         kept = copied(w)
         step({"w": w})
         np.testing.assert_array_equal(kept, np.arange(64.0))
+
+
+AUGMENTED: list[Any] = []
+
+
+def _augmented(f: Any) -> Any:
+    AUGMENTED.append(f)
+    return f
+
+
+@_augmented
+def _step(x: Any) -> Any:
+    y = x
+    x += 1.0
+    return x, y
+
+
+@_augmented
+def _row(x: Any) -> Any:
+    row = x[0]
+    row *= 5.0
+    return row, x
+
+
+@_augmented
+def _loop(x: Any) -> Any:
+    y = x
+    for i in range(3):
+        x += i
+        if i == 1:
+            x *= 2.0
+    return x, y
+
+
+@_augmented
+def _widened(x: Any) -> Any:
+    x += np.arange(3.0)[:, None, None]
+    return x
+
+
+@_augmented
+def _in_a_body(x: Any) -> Any:
+    def body(i: Any, x: Any) -> Any:
+        x -= i
+        return x
+
+    return untraced.lax.fori_loop(0, 3, body, x), x
+
+
+@pytest.mark.parametrize("f", AUGMENTED, ids=lambda f: f.__name__)
+def test_augmented_assignment_makes_a_new_array(f: Any) -> None:
+    """Of an Array that is an argument, as outside an accelerated function."""
+    x = device_put(np.arange(6.0).reshape(2, 3))
+    for run, given in ((accelerate(f), x), (untraced.vmap(f), x[None])):
+        got = run(given)
+        want = f(x)
+        for one, other in zip(untraced.tree.leaves(got), untraced.tree.leaves(want), strict=True):
+            np.testing.assert_array_equal(np.reshape(one, other.shape), other)
+    np.testing.assert_array_equal(x, np.arange(6.0).reshape(2, 3))
+
+
+def test_augmented_assignment_writes_into_numpy_arrays_beside_arrays() -> None:
+    def f(total: Any, tree: Any, x: Any) -> Any:
+        total += x
+        tree["w"] -= x
+        return tree["w"] * total
+
+    total, tree, x = np.ones(3), {"w": unp.ones(3)}, unp.arange(3.0)
+    np.testing.assert_array_equal(accelerate(f)(total, tree, x), [1.0, 0.0, -3.0])
+    np.testing.assert_array_equal(total, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(tree["w"], [1.0, 0.0, -1.0])

@@ -234,9 +234,18 @@ def multiplied(x: Any, y: Any) -> Any:
     return x @ y, y @ x
 
 
+def bounded(x: Any, y: Any) -> Any:
+    clips = np.clip(x, 0.0, 6.0), np.clip(x, 1, 2.5), np.clip(x, y, 3), np.clip(x, -1, np.float64(2)), x.clip(-1, 1)
+    return *clips, np.linalg.norm(x), np.linalg.norm(x, axis=1, ord=1)
+
+
 @pytest.mark.parametrize(
     ("function", "other"),
-    [(numbers_written, 2.5), *((multiplied, np.eye(4, dtype=d)) for d in ("?", "i1", "i8", "f2"))],
+    [
+        (numbers_written, 2.5),
+        *((bounded, np.eye(4, dtype=d)) for d in ("i1", "f8")),
+        *((multiplied, np.eye(4, dtype=d)) for d in ("?", "i1", "i8", "f2")),
+    ],
 )
 def test_bfloat16_beside_other_types(function: Any, other: Any) -> None:
     x = (np.arange(16.0).reshape(4, 4) - 7).astype(ml_dtypes.bfloat16)

@@ -165,7 +165,7 @@ def _merged(loop: For, slot: int, kept: _Kept) -> For:
         where = kept.store.args[2:]
         dims = make.joined(tape.aval.shape, kept.store.attrs.dims, x.attrs.dims, len(where))
         assert dims is not None
-        base = news[x.args[0]]  # type: ignore[index]
+        base = news[x.args[0]]
         news[x.targets[0]] = Var(_short(tape), tape.aval)
         args = (base, x.args[1], *where, *x.args[2:])
         return replace(x, targets=(news[x.targets[0]],), args=args, attrs=IndexAttrs(dims))
@@ -185,7 +185,7 @@ def _merged(loop: For, slot: int, kept: _Kept) -> For:
 
 
 def _read_at_once(block: Block, tapes: set[Var]) -> Block:
-    """Entries of these tapes that are arrays, of which only elements or entries are read: read from the tape at once."""
+    """Entries of these tapes that are arrays, of which only parts are read: read from the tape at once."""
     uses = uses_of(block)
     reads = [s for s in walk(block) if isinstance(s, Apply) and s.op is ops.INDEX]
     bases = Counter(s.args[0] for s in reads if isinstance(s.attrs, IndexAttrs) and not s.attrs.gathers)

@@ -364,6 +364,8 @@ def cov(
 ) -> Any:
     if np.ndim(m) > 2 or (y is not None and np.ndim(y) > 2):
         raise ValueError("m and y have more than 2 dimensions")
+    if isinstance(ddof, float) and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
     x = _observations(m, rowvar)
     if x.shape[0] == 0:
         return np.zeros((0, 0))

@@ -515,10 +515,11 @@ def c_clip_high(t: Any, x: Any, low: Any, high: Any, z: Any) -> Any:
 
 def clip_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
     """np.clip is a method of its first argument, which is an array even where it was a Python number."""
-    dtypes, result = promote_loop([Aval((), avals[0].dtype), *avals[1:]])
-    if result.kind == "V":  # bfloat16, of which it has no loop
-        return (np.dtype(np.float32),) * len(dtypes), np.dtype(np.float32)
-    return dtypes, result
+    if any(a.dtype.kind == "V" for a in avals):  # bfloat16, of which it has no loop
+        zeros = [a.dtype.type(0).item() if a.weak else np.zeros((), a.dtype) for a in avals[1:]]
+        result = np.clip(np.zeros((), avals[0].dtype), *zeros).dtype
+        return (result,) * len(avals), result
+    return promote_loop([Aval((), avals[0].dtype), *avals[1:]])
 
 
 def by_clip(x: Any, low: Any, high: Any) -> Any:

@@ -55,6 +55,7 @@ from .bounded import answered, any_place
 from .calls import Call, Definitions, Found, Nested
 from .dead import dead_code
 from .fold import opposite, rewrite
+from .numbers import is_power_of_two, number_of
 from .unread import unread_stores
 
 __all__ = ["dead_code", "simplify"]
@@ -192,6 +193,8 @@ class _Walk:
                 found = self.of_the_whole(call)
             if found is None:
                 found = answered(call, self.loops, self.definitions.made) or any_place(call, self.definitions)
+            if found is None and (call.op is ops.SOLVE or call.op is ops.CONTRACT):
+                found = self.of_known(call)
             if found is None:
                 return call
             if isinstance(found, Nested):
@@ -213,6 +216,21 @@ class _Walk:
         if dims is None or self.is_stored_into_since(inner):
             return None
         return Call(ops.INDEX, (*inner.args, *call.args[1:]), IndexAttrs(dims))
+
+    def of_known(self, call: Call) -> Call | None:
+        """`0.5 * solve(a, y)` for `solve(a, 0.5 * y)` where the former is known without the factor, a power of two."""
+        for i, a in enumerate(call.args):
+            scaled = self.definitions.get(a) if isinstance(a, Var) and (i or call.op is ops.CONTRACT) else None
+            if scaled is None or scaled.op is not ops.MULTIPLY:
+                continue
+            for c, x in (scaled.args, scaled.args[::-1]):
+                number = number_of(c)
+                if number is None or not is_power_of_two(number) or x.aval != a.aval or x.aval.dtype.kind not in "fc":
+                    continue
+                known = self.shared(self.key(replace(call, args=(*call.args[:i], x, *call.args[i + 1 :]))))
+                if known is not None:
+                    return Call(ops.MULTIPLY, (known, c))
+        return None
 
     def is_stored_into_since(self, made: Apply) -> bool:
         for s in reversed(self.levels[-1].statements):
@@ -423,11 +441,11 @@ class _Walk:
         """The slots without those that always hold what an earlier one does, a second tape of one value: these are
         entered in `same`. `rows`: what is carried, what the body's `statements` make of it, and what it starts from.
         """
-        carried = rows[0]
+        carried, results, inits = rows
         kept: dict[object, int] = {}
         branches = {t: (s, k) for s in statements if isinstance(s, If) for k, t in enumerate(s.targets)}
         for i in slots:
-            first = kept.setdefault(self.course(*(row[i] for row in rows), branches) or i, i)
+            first = kept.setdefault(self.course(carried[i], results[i], inits[i], branches) or i, i)
             if first != i:
                 same[i] = first
         for i, first in same.items():

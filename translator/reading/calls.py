@@ -51,6 +51,7 @@ from .values import (
     has_runtime,
     is_object,
     is_runtime,
+    is_transformed,
     leaves_in,
 )
 
@@ -71,6 +72,10 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         found = comprehensions.total(ctx, node.args[0])
         if found is not NotImplemented:
             return found
+    if function in (filter, map) and ctx.transforms:
+        expression = comprehensions.as_expression(node, function is filter)
+        if expression is not None:
+            return ctx.eval(expression)
     args: list[Value] = []
     for a in node.args:
         if function is print and not any(isinstance(n, ast.Call | ast.NamedExpr) for n in nodes_of(a)):
@@ -93,7 +98,10 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         return args[0]
     if function is print:  # what its arguments do besides is done
         return _leave_out(ctx, "print")
-    return call_value(ctx, function, args, kwargs, node)
+    made = call_value(ctx, function, args, kwargs, node)
+    if type(made) is list and (function in (list, sorted) or (type(function) is Method and function.name == "tolist")):
+        return piled.list_of(ctx, node, made)
+    return made
 
 
 def _leave_out(ctx: Context, what: str) -> None:
@@ -121,7 +129,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         args = [*args[:1], *(tuple(a) if type(a) is list else a for a in args[1:])]
         kwargs = {k: tuple(v) if k == "axis" and type(v) is list else v for k, v in kwargs.items()}
         f = f.__dict__["__untraced_numpy__"]
-    if hasattr(f, "__untraced_read__") or is_hook(f):
+    if is_transformed(f) or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
     if ctx.transforms and hasattr(f, "__untraced_shows__"):
         return _leave_out(ctx, f.__untraced_shows__)
@@ -240,7 +248,7 @@ def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     function = accelerated_function(f)
     if function is not None:
         return inline(ctx, function, args, kwargs, node)
-    if hasattr(f, "__untraced_read__"):
+    if is_transformed(f):
         original = getattr(f, "__untraced_original__", None)
         if type(original) is types.FunctionType and recursion.is_within(ctx.frame, original):
             return inline(ctx, original, args, kwargs, node)
@@ -290,7 +298,7 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
         return call_value(ctx, made, args, kwargs, node)
     if is_runtime(obj) or not callable(obj):
         raise TypeError(f"'{class_name(f)}' object is not callable")
-    if hasattr(obj, "__untraced_read__") or is_hook(obj):
+    if is_transformed(obj) or is_hook(obj):
         return _call_own(ctx, obj, args, kwargs, node)
     method = ctx.captures.part(type(obj), "__call__")
     if isinstance(method, types.FunctionType) or accelerated_function(method) is not None:

@@ -21,7 +21,7 @@ from . import identity, protocols, selected, selection
 from .booleans import is_bool, is_python_bool, marked, may_be_python_bool, python_bool
 from .conditions import branch_values, truth
 from .context import Context
-from .demand import static
+from .demand import as_key, static
 from .growing import Pile, repeated
 from .known import run_known
 from .layout import note_elementwise
@@ -41,7 +41,6 @@ from .values import (
     is_number,
     is_runtime,
     is_weak,
-    leaves_in,
 )
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Elementwise | None]] = {
@@ -86,6 +85,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if DictView in (type(left), type(right)):
         left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if kind is ast.Mod and isinstance(left, str | bytes):
+        protocols.check_text(ctx, right, node)
         return run_known(ctx, node, python, left, static(ctx, right, node, "a formatted value"))
     if isinstance(left, Masked) or isinstance(right, Masked):
         if kind is ast.MatMult:
@@ -108,6 +108,8 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return tape
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
+        if is_bool(scalar) and not is_python_bool(ctx, scalar):
+            raise TypeError("can't multiply sequence by non-int of type 'numpy.bool'")
         if type(scalar) is Var and scalar.aval.dtype.kind in "fc":
             raise TypeError(f"can't multiply sequence by non-int of type {scalar.aval.dtype.name!r}")
     _check_sequences(kind, left, right)
@@ -327,7 +329,8 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         x, y = ctx.atom(left), ctx.atom(_beside_complex(ctx, left, right))
         if x.aval.weak and y.aval.weak and x.aval.dtype.kind == y.aval.dtype.kind == "i":
             _cut_wide(ctx, left, right, node)
-        if x.aval.weak and y.aval.weak and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
+        pythons = all(a.aval.weak or is_python_bool(ctx, v) for a, v in ((x, left), (y, right)))
+        if pythons and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
             raise TypeError(f"{op.operator!r} not supported between {describe(left)} and {describe(right)}")
         ctx.at(node)
         return _elementwise(ctx, op, [x, y], left, right)
@@ -335,7 +338,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         left, right = ((v.start, v.stop, v.step) for v in (left, right))
     if RunRange in (type(left), type(right)) and all(isinstance(v, range | RunRange) for v in (left, right)):
         ctx.cut(node, "a comparison of ranges whose bounds are known at run time only", instead="compare the bounds")
-    if _has_undecided(left) or _has_undecided(right):
+    if protocols.has_undecided(left) or protocols.has_undecided(right):
         return _compare_containers(ctx, kind, left, right, node)
     return run_known(ctx, node, python, left, right)
 
@@ -348,13 +351,6 @@ def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, no
     if not isinstance(kind, ast.Eq | ast.NotEq):
         raise TypeError(f"{describe(left)} and {describe(right)} have no order")
     return isinstance(kind, ast.NotEq)
-
-
-def _has_undecided(v: Value) -> bool:
-    """Whether it holds what CPython cannot compare while reading: run-time numbers, objects that have methods."""
-    return has_runtime(v) or (
-        isinstance(v, list | tuple | dict) and any(protocols.is_instance(x) for x in leaves_in(v))
-    )
 
 
 def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Value:
@@ -401,6 +397,10 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
         answer = protocols.membership(ctx, container, item, node)
         if answer is not NotImplemented:
             return truth(ctx, answer, node)
+    if isinstance(container, set | frozenset | dict) and protocols.is_instance(item):
+        as_key(ctx, item, node, "an element of a set")
+    if isinstance(container, set | frozenset | dict) and type(item) is Ref:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
     hashed = isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType)
     if hashed and not has_runtime(item):
         return bool(run_known(ctx, node, operator.contains, container, item))
@@ -409,7 +409,7 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
     if isinstance(container, range | RunRange) and (is_number(item) or type(item) is Var):
         return _in_range(ctx, container, ctx.atom(item), node)
     if isinstance(container, list | tuple | set | frozenset | range):
-        if not (is_runtime(item) or _has_undecided(item) or _has_undecided(container)):
+        if not (is_runtime(item) or protocols.has_undecided(item) or protocols.has_undecided(container)):
             return bool(run_known(ctx, node, operator.contains, container, item))
         if isinstance(container, set | frozenset):  # tuples and numbers have other hashes
             container = [v for v in container if isinstance(v, tuple) is isinstance(item, tuple)]

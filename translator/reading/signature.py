@@ -38,7 +38,8 @@ class Signature:
 
     *args is one TUPLE tree and **kwargs one DICT tree. `values` holds the Python value of each number among the leaves
     (None for arrays), for specialisation; it does not count for equality. `given` is None where all arguments are
-    passed by position. `swapped` are the leaves that hold their bytes in the other order.
+    passed by position. `swapped` are the leaves that hold their bytes in the other order, `immutable` those that are
+    Arrays.
     """
 
     params: tuple[tuple[str, TreeDef], ...]
@@ -46,6 +47,7 @@ class Signature:
     values: tuple[Any, ...] = field(compare=False, default=())
     given: Given | None = None
     swapped: frozenset[int] = frozenset()
+    immutable: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         return f"({', '.join(name for name, _ in self.params)}) over {', '.join(map(str, self.avals))}"

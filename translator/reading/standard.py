@@ -21,7 +21,8 @@ import numpy as np
 
 from .. import surface
 from ..errors import DTypeError
-from ..library import ordering
+from ..ir import Var
+from ..library import looping, ordering
 from .attributes import get_attribute
 from .conditions import truth
 from .context import Context
@@ -33,6 +34,7 @@ from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
 from .operators import binary, compare_pair, python_truth, unary
+from .protocols import special
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -325,6 +327,24 @@ def _concat(ctx: Context, node: ast.AST, x: Value, y: Value) -> Value:
     return binary(ctx, ast.Add, x, y, node)
 
 
+def _index(ctx: Context, node: ast.AST, x: Value) -> Value:
+    """operator.index: an integer as it is, a number of Python's. TypeError for what is none."""
+    found = special(ctx, x, "__index__", [], node)
+    if found is not NotImplemented:
+        return found
+    if not is_runtime(x):
+        return run_known(ctx, node, operator.index, x)
+    aval = ctx.atom(x).aval
+    if aval.dtype.kind not in "iu" or aval.shape:
+        raise TypeError(f"{describe(x)} cannot be interpreted as an integer")
+    return ctx.call(int, [x], {}, node)
+
+
+def _passed_by_jax(ctx: Context, node: ast.AST, values: Value) -> Value:
+    ctx.numbers.jaxs.update(v for v in leaves_in(values) if type(v) is Var and v.aval.weak)
+    return values
+
+
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
     return compare_pair(ctx, ast.In(), item, container, node)
 
@@ -508,6 +528,8 @@ LIBRARY: dict[Any, Implementation] = {
     iter: _iter,
     next: _next,
     operator.truth: _truth,
+    operator.index: _index,
+    looping.passed: _passed_by_jax,
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
