@@ -371,3 +371,11 @@ def test_triton_takes_rows_beside_each_other_where_it_sees_them(width: int, back
         made = kernels(function, (x,), "triton")
         assert made[0].language == ("triton" if width % 16 == 0 else "cuda")
         check(function, (x,), backends["triton"], 1e-3)
+
+
+@pytest.mark.parametrize("columns", [20, 33])
+def test_rows_beside_each_other_share_no_memory_by_accident(columns: int) -> None:
+    """Races, places outside of arrays, and shared memory that nobody has written."""
+    x = some(70, columns, 61)
+    for function in (shares_of_columns, least_first):
+        check(function, (x,), HostCuda(checked=True))
