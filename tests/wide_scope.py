@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from random import Random
 from textwrap import dedent
@@ -97,7 +98,8 @@ class Scope:
 
         def fits(v: Any) -> bool:
             try:
-                return np.size(np.broadcast_shapes(np.shape(v), shape)) < 6 and (not kinds or kind(v) in kinds)
+                made = np.broadcast_shapes(np.shape(v), shape)
+                return len(made) < 6 and math.prod(made) <= LARGEST_PRODUCT and (not kinds or kind(v) in kinds)
             except ValueError:
                 return False
 
