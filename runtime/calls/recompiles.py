@@ -268,7 +268,7 @@ def _short(x: Any) -> str:
 
 
 def _told(x: Any) -> str:
-    """A value in a word. Objects of the user's go by their classes: a `__repr__` of theirs may change them, or raise."""
+    """A value in a word. Objects of the user's go by their classes: a `__repr__` may change them, or raise."""
     if isinstance(x, types.FunctionType):
         return f"{x.__name__} of line {x.__code__.co_firstlineno}"
     if isinstance(x, type | types.ModuleType | types.BuiltinFunctionType | np.ufunc):
