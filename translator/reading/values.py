@@ -34,11 +34,12 @@ class Cell:
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
     for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
-    says that.
+    says that. `sides`: the condition by which it is one of two cells, and these.
     """
 
     __slots__ = (
-        *("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "swapped", "twins"),
+        *("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sides", "sources", "stale", "swapped"),
+        "twins",
     )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
@@ -53,6 +54,7 @@ class Cell:
         self.origin: Origin | None = None
         self.swapped = False
         self.choice: Choice | None = None
+        self.sides: tuple[Atom, Cell, Cell] | None = None
 
     @property
     def group(self) -> tuple[Cell, ...]:
