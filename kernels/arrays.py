@@ -109,9 +109,7 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             return getattr(xp, op.name)(values[0], axis=attrs.axis, dtype=dtype)
         case Sort():
             assert isinstance(attrs, SortAttrs)
-            if op.name == "sort":
-                return xp.sort(values[0], axis=attrs.axis)
-            return xp.argsort(values[0], axis=attrs.axis, kind="stable").astype(dtype, copy=False)
+            return _sorted(xp, op.name, values[0], attrs.axis).astype(dtype, copy=False)
         case Fourier():
             assert isinstance(attrs, FourierAttrs)
             sizes = None if op.name != "irfft" else [*(values[0].shape[a] for a in attrs.axes[:-1]), attrs.size]
@@ -153,6 +151,12 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
 
 
 EXTREMES = {"cummax": "maximum", "cummin": "minimum"}
+
+
+def _sorted(xp: Any, name: str, x: Any, axis: int) -> Any:
+    if x.dtype.name == "bfloat16":  # which CuPy does not sort
+        x = x.astype(np.float32)
+    return xp.sort(x, axis=axis) if name == "sort" else xp.argsort(x, axis=axis, kind="stable")
 
 
 def _running(xp: Any, name: str, x: Any, axis: int) -> Any:

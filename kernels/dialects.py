@@ -6,7 +6,6 @@ Half-precision arithmetic is done in float32 and rounded after each operation, a
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from ..translator.errors import UnsupportedError
 from ..translator.ir import DType
 from ..translator.passes.numbers import shortest
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 from .complex_numbers import DEVICE_FORMS
 from .lower import Call, Number, Value
@@ -22,7 +22,8 @@ from .lower import Call, Number, Value
 HALVES = frozenset(("float16", "bfloat16"))
 _CALLS = ("libdevice.", "quick_exp(", "quick_tanh(", "tl.exp(", "tl.sqrt(")
 """What the compiler has no form of bfloat16's own for."""
-_PLAIN = re.compile(r"\w+|\w+(\.\w+)*\([^()]*\)")
+_LITERAL = pattern(r'\(?-?(\d[\d.]*(e[+-]?\d+)?|float\("[-a-z]+"\))\)?')
+_PLAIN = pattern(r"\w+|\w+(\.\w+)*\([^()]*\)")
 
 
 def is_half(dtype: DType) -> bool:
@@ -187,6 +188,8 @@ class Triton:
     def convert(self, text: str, source: DType, target: DType) -> str:
         if source == target:
             return text
+        if _LITERAL.fullmatch(text):  # a number of Python's, which has no methods
+            text = f"tl.full((), {text}, {self.type_name(source)})"
         if target.kind == "b":
             return f"({self.convert(text, source, working(source))} != 0)"
         if target.kind in "iu" and is_half(source):
@@ -213,7 +216,7 @@ class Triton:
         """A comparison between integers with and without a sign."""
         place = 0 if dtypes[0].kind == "i" else 1
         signed = args[place]
-        if signed.strip("()-").isdigit():
+        if _LITERAL.fullmatch(signed):
             signed = f"tl.full((), {signed}, tl.int64)"
         both = [f"{_atom(a)}.to(tl.uint64)" for a in args]
         both[place] = f"{_atom(signed)}.to(tl.uint64)"

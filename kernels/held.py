@@ -23,8 +23,8 @@ from .neighbours import Neighbours
 from .program import Launch, make_launch
 
 SHARES = (  # up to so many columns: threads of a row, elements of a thread
-    (16, 4, 4), (32, 8, 4), (64, 16, 4), (128, 32, 4), (256, 32, 8), (512, 32, 16), (1024, 128, 8), (2048, 128, 16),
-    (4096, 256, 16), (8192, 512, 16), (16384, 512, 32),
+    (4, 1, 4), (8, 2, 4), (16, 4, 4), (32, 8, 4), (64, 16, 4), (128, 32, 4), (256, 32, 8), (512, 32, 16),
+    (1024, 128, 8), (2048, 128, 16), (4096, 256, 16), (8192, 512, 16), (16384, 512, 32),
 )  # fmt: skip
 REGISTERS = 32  # of a thread, for what it keeps: compilers use up to four times as many; 512 threads have 128 each
 LINES = 2048  # of an unrolled loop

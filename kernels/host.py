@@ -6,7 +6,6 @@ numbers are pairs. The source needs no header of the C++ library, which would ta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,8 @@ import numpy as np
 from ..translator.errors import NOWHERE
 from ..translator.ir import Const, DType
 from ..translator.ops.core import Elementwise
+from ..translator.patterns import pattern
+from ..translator.powers import WHOLE, product, whole
 from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .complex_numbers import ARITHMETIC, FORMS
@@ -34,13 +35,9 @@ _FLOATS = {
     "remainder": "remainder_of({0}, {1})",
     "float_power": "pow{f}({0}, {1})",
 }
-_POWERS = {
-    1.0: "{0}",
-    2.0: "({0} * {0})",
-    3.0: "({0} * {0} * {0})",
-    4.0: "(({0} * {0}) * ({0} * {0}))",
-}
-_FLOAT_POWERS = {0.5: "sqrt{f}({0})", -1.0: "(1 / {0})", -2.0: "(1 / ({0} * {0}))"}
+_POWERS = {n: product("{0}", n, "({0} * {1})".format) for n in WHOLE}
+_FACTORS_OF_COMPLEX = 4  # `complex_power` loops for more
+_FLOAT_POWERS = {0.5: "sqrt{f}({0})", **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
 
 
 HOST = replace(CUDA, wraps=True)
@@ -100,10 +97,10 @@ def is_arithmetic(exponent: Any, dtype: DType) -> bool:
 
 
 def _power(exponent: Any, kind: str) -> str | None:
-    if np.shape(exponent) or np.imag(exponent):
-        return None
-    found = _POWERS.get(float(np.real(exponent)))
-    return _FLOAT_POWERS.get(float(np.real(exponent))) if found is None and kind == "f" else found
+    factors = whole(exponent)
+    if factors is not None:
+        return _POWERS[factors] if kind != "c" or factors <= _FACTORS_OF_COMPLEX else None
+    return _FLOAT_POWERS.get(float(exponent)) if kind == "f" and not (np.shape(exponent) or np.imag(exponent)) else None
 
 
 def _template(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType]) -> str | None:
@@ -143,7 +140,7 @@ WORDS = frozenset(
     """.split()  # noqa: SIM905
 ) | _CALLS
 
-_MACROS = re.compile("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA|random_")
+_MACROS = pattern("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA|random_")
 
 
 class HostNames(Names):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import os
 import platform
-import re
 import stat
 import time
 import warnings
@@ -24,13 +23,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 
 if TYPE_CHECKING:
     import tempfile
 
 _FORMAT = "untraced kept 1"  # the head of an entry: this, and a digest of the rest
-_ENTRY = re.compile("[0-9a-f]{40}")
+_ENTRY = pattern("[0-9a-f]{40}")
 _MAKING = "making-"
 _DAY = 86_400.0  # seconds
 _temporary: list[tempfile.TemporaryDirectory[str]] = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,10 +49,12 @@ from .layout import INT32
 from .loop_checks import divides_counts
 from .loops import loop_of
 from .lower import RESERVED, Call, Names, Number, Value
+from .powers import by_products
 from .program import Argument, GroupPlan, Launch, Program, header
 from .render import render
 
 LANES, WARPS = 64, 1  # of a block: one warp asks by one instruction, without a barrier, whether a lane is running
+MANY, EVEN_LANES, EVEN_WARPS = 1 << 18, 512, 4  # where all lanes take the same turns, nobody asks: 16 bytes at a time
 INT = np.dtype(np.int64)
 
 
@@ -121,8 +124,10 @@ class _Lanes:
             lines=self.lines,
         )
         regular = tuple(n for n, a in self.parameters if a.role != "scalar")
-        program = Program(name, "triton", source, signature, (("BLOCK", LANES),), WARPS, regular)
-        launch = Launch(program, tuple(a for _, a in self.parameters), (-(-count // LANES), 1), LANES)
+        even = count >= MANY and not any(isinstance(s, While) for s in walk(loop.body))
+        lanes, warps = (EVEN_LANES, EVEN_WARPS) if even else (LANES, WARPS)
+        program = Program(name, "triton", source, signature, (("BLOCK", lanes),), warps, regular)
+        launch = Launch(program, tuple(a for _, a in self.parameters), (-(-count // lanes), 1), lanes)
         return GroupPlan(name, (launch,))
 
     def parameter(self, p: Var, place: int) -> None:
@@ -221,6 +226,10 @@ class _Lanes:
             count, size = (self.as_type(h, result) for h in held)
             self.declare(target, f"{count} {'//' if op.name == 'floor_divide' else '%'} {size}", result, varies)
             return
+        b = Builder(s.span)
+        if (power := by_products(b, s)) is not None:
+            self.made_of(b, power, target)
+            return
         if primitive(call, "triton"):
             values = tuple(_value(h, d) for h, d in zip(held, dtypes, strict=True))
             text = call_expression(TRITON, Value("", result, call, values, False, 0, s.span), call)
@@ -230,7 +239,7 @@ class _Lanes:
             raise _refused(f"{op.numpy} in Triton's lanes", s.span)
         from ..translator.reading.splicing import splice
 
-        b, atoms = Builder(s.span), list[Atom]()
+        atoms = list[Atom]()
         for h, d in zip(held, map(working, dtypes), strict=True):
             if h.number is not None:
                 atoms.append(Const(np.asarray(h.number.value).astype(d)[()], Aval((), d)))
@@ -240,6 +249,10 @@ class _Lanes:
             atoms.append(given)
         made = splice(b, op.decompose, atoms)
         assert isinstance(made, Var | Const)
+        self.made_of(b, made, target)
+
+    def made_of(self, b: Builder, made: Atom, target: Var) -> None:
+        """The target is what other statements make."""
         self.block(Block((), tuple(b.statements), (made,)))
         x = self.held(made)
         self.env[target] = Held(self.as_type(x, target.aval.dtype), target.aval.dtype, x.varies)
@@ -330,7 +343,8 @@ class _Lanes:
         given = [start, stop, step] if step != "1" else [start, stop] if start != "0" else [stop]
         self.line(f"for {turn} in range({', '.join(given)}):")
         self.depth += 1
-        self.declare(index, f"tl.full((), {turn}, tl.int64)", INT, False)
+        if index in free_variables(replace(s.body, params=tuple(params))):
+            self.declare(index, f"tl.full((), {turn}, tl.int64)", INT, False)
         self.block(s.body)
         self.turn(s.body.results, homes)
         self.depth -= 1

@@ -14,6 +14,7 @@ from .device_loops import plan_loop
 from .facts import Facts
 from .lane_nests import flattened
 from .loops import as_group
+from .turns_of_lanes import as_lanes
 
 STEP, COSTLY_STEP = 3e-8, 1e-7  # seconds of a thread for an operation on an element in memory; for one like exp
 ON_HOST = 1e-6  # seconds of an operation on numbers in the host source
@@ -27,6 +28,10 @@ def as_kernel(s: For | While, block: Block, facts: Facts) -> tuple[Statement, ..
     if not s.targets:
         return None
     lanes = isinstance(s, For) and s.parallel
+    if not lanes and (turns := as_lanes(s, block)) is not None:
+        group = _grouped(turns.loop, replace(block, statements=(*block.statements, *turns.before)), True)
+        if group is not None:
+            return (*turns.before, group, *turns.after)
     if not lanes and not _is_worth(s, facts):
         return None
     if isinstance(s, For) and lanes and (flat := flattened(s, block)) is not None:

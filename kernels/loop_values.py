@@ -278,7 +278,7 @@ class Values:
 
     def fresh(self, hint: str, dtype: DType, shape: Shape) -> Stored:
         self.type_name(dtype)
-        buffer = Buffer(self.names.fresh(hint), dtype, math.prod(shape))
+        buffer = Buffer(self.names.fresh(hint), dtype, max(math.prod(shape), 1))  # C++ has no arrays of nothing
         if dtype.kind == "b" and self.flag is not None:
             buffer.kept_as = self.flag
         self.temporaries.append(buffer)
@@ -373,7 +373,8 @@ def address_of(shape: Shape, indices: Indices) -> str:
     """The place of an element in an array that lies in rows."""
     text = "0"
     for n, i in zip(shape, indices, strict=True):
-        text = operand(i) if text == "0" else f"{operand(text)} * {n}" + (f" + {operand(i)}" if i != "0" else "")
+        scaled = text if n == 1 else f"{operand(text)} * {n}"
+        text = operand(i) if text == "0" else scaled if i == "0" else f"{scaled} + {operand(i)}"
     return text
 
 

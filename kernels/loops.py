@@ -10,7 +10,6 @@ body is that one statement. What the loop carries stands in its results' memory,
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -35,6 +34,7 @@ from ..translator.ir import (
 )
 from ..translator.records import dataclass
 from ..translator.rewrite import Substitution, copy_statement, substitute
+from .digest import digest
 from .host import COMPLEX, PRELUDE, Scalar
 from .host_draws import DRAWING
 from .interrupts import BEGIN, LISTENING, LONG, POLL
@@ -169,7 +169,7 @@ class LoopWriter(Sweeps):
         tables = "".join(f"{line}\n" for line in self.tables)
         text = f"namespace HANDLER_body {{\n{tables}{run}\n}}\n{self.entry(carried, others, size, guarded)}"
         name = "".join(c for c in carried[0].hint if c.isascii() and (c.isalnum() or c == "_"))
-        name = f"untraced_{name}_{hashlib.sha256((PRELUDE + text).encode()).hexdigest()[:16]}"
+        name = f"untraced_{name}_{digest(PRELUDE + text)}"
         source, failures = text.replace("HANDLER", name), tuple(self.failures)
         return NativeLoop(name, source, failures, self.listens, self.draws, allocates=size > STACK)
 

@@ -61,6 +61,8 @@ from .maps import (
     within,
 )
 
+MOST_VALUES = 64  # for each statement
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -252,15 +254,16 @@ RESERVED: frozenset[str] = frozenset(
 ).union(complex_numbers.WORDS)
 
 
-def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> Lowered:
+def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None, most: int = 0) -> Lowered:
     """Lower a pointwise, row or reduce group. `scalars` are the parameters that are passed by value.
 
-    `names`: those of the kernel that the lines become part of.
+    `names`: those of the kernel that the lines become part of. `most`: how many values there may be; each of several
+    joins of shifted arrays doubles them.
 
     Of a scatter the one output is what is stored. Raises UnsupportedError for what the kernel's axes cannot
-    express.
+    express, and for more values.
     """
-    return _Lowering(fused, scalars, names or Names()).run()
+    return _Lowering(fused, scalars, names or Names(), most or MOST_VALUES * (len(fused.body.statements) + 16)).run()
 
 
 def gathers(s: Apply) -> bool:
@@ -292,8 +295,9 @@ def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
 
 
 class _Lowering:
-    def __init__(self, fused: Fused, scalars: frozenset[int], names: Names) -> None:
+    def __init__(self, fused: Fused, scalars: frozenset[int], names: Names, most: int) -> None:
         self.fused = fused
+        self.most = most
         self.scalars = scalars
         self.domain, self.axes = domain_of(fused)
         self.params = {p: i for i, p in enumerate(fused.body.params)}
@@ -346,6 +350,8 @@ class _Lowering:
         value = Value(name, dtype, source, tuple(args), along, stage, span)
         self.memo[key] = value
         self.values.append(value)
+        if len(self.values) > self.most:
+            raise refused("so many values for each element", span)
         return value
 
     def value(self, a: Atom, where: Map, dtype: DType | None = None) -> Value:

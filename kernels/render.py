@@ -9,15 +9,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..translator.patterns import pattern
 from .helpers import HELPERS
 
 if TYPE_CHECKING:
     import jinja2
 
-_COMMENT = re.compile(r"(?m)^ *(?://|# ).*$")  # the user's lines, which may name np.floor_divide
+_COMMENT = pattern(r"(?m)^ *(?://|# ).*$")  # the user's lines, which may name np.floor_divide
 _WIDTH = 110
-_SIGNATURE = re.compile(r'(?m)^((?:extern "C"|def) .*\()(.+)(\)(?: \{|:))$')  # no parameter's type has parentheses
-_ACCESS = re.compile(r"(?m)^( *)((?:\w+ = )?tl\.(?:load|store)\()(.+), (mask=.+)\)$")
+_SIGNATURE = pattern(r'(?m)^((?:extern "C"|def) .*\()(.+)(\)(?: \{|:))$')  # no parameter's type has parentheses
+_ACCESS = pattern(r"(?m)^( *)((?:\w+ = )?tl\.(?:load|store)\()(.+), (mask=.+)\)$")
 FOLDS = {
     "Sum": "a + b",
     "Product": "a * b",

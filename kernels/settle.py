@@ -29,10 +29,13 @@ from ..translator.ir import (
     Statement,
     Var,
     While,
+    blocks_of,
+    free_variables,
+    inputs_of,
+    may_raise,
     walk,
     with_blocks,
 )
-from ..translator.ops import EMPTY
 from ..translator.ops.core import (
     At,
     Cast,
@@ -52,16 +55,19 @@ from ..translator.passes.alignment import is_free, nbytes, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
 from .attention import is_worth_fusing
+from .beside_groups import with_rows_beside
 from .body import DIALECTS
 from .contract import is_worth, stages
 from .dialects import C_TYPES
 from .facts import H200, Facts
 from .grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
+from .joined import with_joined
 from .loop_groups import as_kernel
 from .lower import gathers
 from .one_each import counting_in, with_one_each
 from .parts import parted_of
 from .recomputed import with_recomputed_scores
+from .remade import with_remade
 from .slices import with_slices
 from .tiles import statements_for
 
@@ -88,10 +94,14 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
     """`around`: values of the blocks around this one that are 0, 1, 2 and so on."""
     statements: list[Statement] = []
     counting = counting_in(block, around)
+    made: set[Var] = set()  # by kernels of loops, which take in the work after them
     for s in block.statements:
+        if s.targets and made.issuperset(s.targets):
+            continue
         kernel = as_kernel(s, block, facts) if isinstance(s, For | While) and language in DIALECTS else None
         if kernel is not None:
             statements += kernel
+            made.update(t for k in kernel for t in k.targets)
             continue
         if isinstance(s, If | For | While):
             s = with_blocks(s, lambda inner: _in_block(inner, language, facts, counting))
@@ -120,13 +130,27 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
     for s in block.statements:
         if _is_product(s):
             block = _settled(block, s, language, facts)
+    known = {id(s) for s in block.statements}
+    block = with_remade(block, language, facts) if language in DIALECTS else block
+    for s in block.statements:
+        if id(s) not in known and _is_product(s):
+            block = _settled(block, s, language, facts)
+    block = with_rows_beside(block, language) if language in DIALECTS else block
+    block = with_joined(block, language) if language in DIALECTS else block
     return with_slices(block, language, facts) if language in DIALECTS else block
 
 
 def _read(block: Block, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Without the memory that lanes fill: their kernel's results are memory of their own."""
-    users = users_of(replace(block, statements=tuple(statements)))
-    return tuple(s for s in statements if not (isinstance(s, Apply) and s.op is EMPTY and s.targets[0] not in users))
+    """Without what kernels of loops make for themselves: the memory that they fill, and the work in front of them."""
+    live = {a for a in block.results if isinstance(a, Var)}
+    kept: list[Statement] = []
+    for s in reversed(statements):
+        if isinstance(s, Apply | Fused) and s.targets and live.isdisjoint(s.targets) and not may_raise(s):
+            continue
+        live.update(a for a in inputs_of(s) if isinstance(a, Var))
+        live.update(v for inner in blocks_of(s) for v in free_variables(inner))
+        kept.append(s)
+    return tuple(reversed(kept))
 
 
 def _is_product(s: Statement) -> bool:

@@ -10,7 +10,6 @@ sizes are known, and sums stay in registers.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +18,7 @@ import numpy as np
 from ..translator.ir import DType, Shape
 from ..translator.ops.core import ContractAttrs
 from ..translator.records import dataclass
+from .digest import digest
 from .loops import NativeLoop, prelude
 
 LARGEST = 32
@@ -86,7 +86,7 @@ def is_small(p: Product) -> bool:
 
 def write_product(p: Product) -> NativeLoop:
     body = "\n".join(_lines(p))
-    name = f"untraced_product_{hashlib.sha256((prelude(()) + body).encode()).hexdigest()[:16]}"
+    name = f"untraced_product_{digest(prelude(()) + body)}"
     return NativeLoop(name, f"namespace {name}_body {{\n{body}\n}}\n{_handler(p, name)}", ())
 
 

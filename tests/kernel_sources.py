@@ -136,6 +136,21 @@ def escape(x: Any, y: Any) -> Any:
     return n
 
 
+def escape_of_arrays(x: Any, y: Any, turns: Any) -> Any:
+    a = np.zeros((y.shape[0], x.shape[0]), x.dtype)
+    b, n = np.zeros_like(a), np.zeros(a.shape, np.int32)
+    for _ in range(turns):
+        inside = a * a + b * b <= 4
+        a, b = np.where(inside, a * a - b * b + x, a), np.where(inside, 2 * a * b + y[:, None], b)
+        n += inside
+    return n
+
+
+def softmax_of_columns(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
 def smoothed(x: Any, rate: Any) -> Any:
     y = np.zeros_like(x)
     y[0] = x[0]
@@ -167,6 +182,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "positions": (positions, (f(300, 300),)),
     "softmax": (softmax, (f(512, 1000),)),
     "softmax_of_long_rows": (softmax, (f(512, 100_000),)),
+    "softmax_of_columns": (softmax_of_columns, (f(64, 200, 304),)),
     "layer_norm": (layer_norm, (f(512, 768), f(768), f(768))),
     "layer_norm_of_long_rows": (layer_norm, (f(512, 100_000), f(100_000), f(100_000))),
     "cross_entropy": (cross_entropy, (f(512, 1000), f(512, 1000))),
@@ -191,6 +207,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
     "causal_gradient": (grad(causal_loss, argnums=(0, 1, 2)), (h(16, 4096, 64),) * 3),
     "escape": (vmap(escape), (f(4096), f(4096))),
+    "escape_of_arrays": (escape_of_arrays, (f(700), f(500), Aval((), np.dtype(np.int64), weak=True))),
     "escape_on_a_grid": (vmap(vmap(escape, in_axes=(0, None)), in_axes=(None, 0)), (f(700), f(500))),
 }
 TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {

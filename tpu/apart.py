@@ -12,11 +12,11 @@ kernels, unless it is told to leave them (`options.Flags.apart`).
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ..translator.errors import Span
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 
 FEWEST = 6  # operations that move elements: fewer make few copies
@@ -35,17 +35,17 @@ SMALLEST = 1 << 14  # bytes of an array in a loop: a pass over so many takes lon
 
 MARK = "_apart"
 
-_STATEMENT = re.compile(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+x)*)[^<>]*(?:<[^<>]*>)?>)$")
-_BARRIER = re.compile(r"^\s*(%\w+) = stablehlo\.optimization_barrier (%\w+) : tensor<((?:\d+x)*)(b?f\d+)>$")
-_ANY_BARRIER = re.compile(r"= stablehlo\.optimization_barrier (%\w+) :")
-_DEFINITION = re.compile(r"^\s*(%\w+) = ")
-_QUOTIENT = re.compile(r"= stablehlo\.divide (%\w+), (%\w+) :")
-_SPREAD = re.compile(
+_STATEMENT = pattern(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+x)*)[^<>]*(?:<[^<>]*>)?>)$")
+_BARRIER = pattern(r"^\s*(%\w+) = stablehlo\.optimization_barrier (%\w+) : tensor<((?:\d+x)*)(b?f\d+)>$")
+_ANY_BARRIER = pattern(r"= stablehlo\.optimization_barrier (%\w+) :")
+_DEFINITION = pattern(r"^\s*(%\w+) = ")
+_QUOTIENT = pattern(r"= stablehlo\.divide (%\w+), (%\w+) :")
+_SPREAD = pattern(
     r"= stablehlo\.broadcast_in_dim (%\w+), dims = \[(?:\d+, )*(\d+)\]"
     r" : \(tensor<(?:\d+x)*?(\d+)x[a-z]\w*>\) -> tensor<((?:\d+x)*)"
 )
 _NANS = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
-_NAME = re.compile(r"%\w+")
+_NAME = pattern(r"%\w+")
 _MOVES = frozenset(
     (
         *("broadcast_in_dim", "slice", "reshape", "transpose", "reverse", "dynamic_slice", "gather"),
@@ -98,10 +98,11 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     out: list[tuple[str, Span]] = []
     renamed: dict[str, str] = {}
     for line, span in zip(lines, spans, strict=True):
-        line = _NAME.sub(lambda m: renamed.get(m.group(), m.group()), line) if renamed else line
+        if renamed and not renamed.keys().isdisjoint(_NAME.findall(line)):
+            line = _NAME.sub(lambda m: renamed.get(m.group(), m.group()), line)
         out += [(written, span) for written in hidden.rewritten(line, renamed)]
-        found = _STATEMENT.match(line)
-        if found is not None and found[1] in kept:
+        made = _DEFINITION.match(line)
+        if made is not None and made[1] in kept and (found := _STATEMENT.match(line)) is not None:
             name, kind = found[1], found[4]
             renamed[name] = name + MARK
             out.append((f"    {name}{MARK} = stablehlo.optimization_barrier {name} : {kind}", span))

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
+import numpy as np
+
 from ..translator.ir import (
     Apply,
     Atom,
@@ -51,6 +53,7 @@ from ..translator.ops.core import (
     SortAttrs,
 )
 from ..translator.passes.alignment import is_free
+from ..translator.powers import whole
 from ..translator.printing.plan import has_output
 from . import host_calls
 from .shifted import SMALLEST as STAGED
@@ -379,6 +382,11 @@ def _is_square(s: Apply) -> bool:
     return s.op.name == "power" and isinstance(e := s.args[1], Const) and e.aval.weak and e.value == 2
 
 
+def _is_product(exponent: Atom) -> bool:
+    """Whether it makes powers that are compiled as few products. NumPy's powers take long where a base is negative."""
+    return isinstance(exponent, Const) and whole(np.abs(exponent.value)) is not None
+
+
 def _vectorised(dtype: DType) -> Collection[str]:
     return {"d": VECTORISED, "f": VECTORISED_NARROW, "e": VECTORISED_HALF}.get(dtype.char, ())
 
@@ -404,6 +412,10 @@ def _of_function(s: Apply) -> tuple[float, float]:
         return QUOTIENT, 2 * QUOTIENT
     if name == "absolute" and s.args[0].aval.dtype.kind == "c":
         return MAGNITUDE
+    if name == "power" and _is_product(s.args[1]) and dtype.kind in "iuf":
+        return SLOWER, 2 * OPERATION
+    if name == "power" and dtype.kind == "f" and s.args[1].aval.dtype.kind in "iu":
+        return SLOWER, FUNCTION
     if name not in _vectorised(dtype) or not host_calls.has_vectors():
         return SLOWER, FUNCTION
     width = dtype.itemsize / 8

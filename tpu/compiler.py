@@ -10,7 +10,6 @@ import functools
 import importlib.util
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from ..kernels.host_draws import DRAWING
 from ..kernels.kept import Store
 from ..kernels.loops import ON_ADDRESSES, NativeLoop
 from ..translator.errors import Diagnostic, LoopsError
+from ..translator.patterns import pattern
 
 MOST_BYTES = 1 << 26
 _INSTEAD = "set UNTRACED_NATIVE_LOOPS=0 to leave loops to XLA"
@@ -50,7 +50,7 @@ FLAGS = (
 )
 _OF_C = ("-fno-exceptions", "-nodefaultlibs", "-lm", "-lgcc", "-lc")
 """For sources that use nothing of C++'s library: to look through it is a third of a small loop's time."""
-_HEADER_OF_CPP = re.compile(r"#include <\w+>")
+_HEADER_OF_CPP = pattern(r"#include <\w+>")
 _PROBE = 'extern "C" int untraced_probe() { return 42; }\n'
 
 

@@ -14,12 +14,14 @@ import math
 import re
 from typing import Any
 
+from ..translator.patterns import pattern
+
 NEGLIGIBLE = 4_096  # bytes: copying them takes about as long as the other operations of an iteration
 
 LONG = 30_000  # characters of a program that takes half a second or more to compile
 
-_COPY = re.compile(r" = [a-z]+(\d*)\[([\d,]*)\]\S* copy\(")
-_WRITE = re.compile(r" = [a-z]+(\d*)\[([\d,]*)\]\S* (?!get-tuple-element|parameter|bitcast|constant|copy)[a-z]")
+_COPY = pattern(r" = [a-z]+(\d*)\[([\d,]*)\]\S* copy\(")
+_WRITE = pattern(r" = [a-z]+(\d*)\[([\d,]*)\]\S* (?!get-tuple-element|parameter|bitcast|constant|copy)[a-z]")
 
 
 def copies_too_much(loaded: Any, text: str) -> bool:

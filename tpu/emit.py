@@ -95,6 +95,7 @@ from .emit_elementwise import (
     is_positive_zero,
     plus_zero,
     power_by_constant,
+    power_by_numpy,
     rule_for,
 )
 from .emit_guarded import emit_fused, emit_guarded
@@ -398,6 +399,8 @@ class Emitter:
                 return w.convert(integer_power(w, *(self.spread(a, loop_result, out.shape) for a in s.args)), out.dtype)
         if w.host and set(dtypes) == {loop_result} and host_calls.computes(op.name, loop_result, out.size):
             given = [w.convert(self.value(a), d) for a, d in zip(s.args, dtypes, strict=True)]
+            if op.name == "power":
+                return w.convert(power_by_numpy(w, s.args, given, out.shape), out.dtype)
             return w.convert(host_calls.call(w, op.name, given, out.shape, loop_result), out.dtype)
         expanded = self._expansion(op.name, loop_result, out.size)
         if expanded is not None:

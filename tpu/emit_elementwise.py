@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..translator.ir import Atom, Const, DType
+from ..translator.ir import Atom, Const, DType, Shape
+from ..translator.powers import product, whole
+from . import host_calls
 from .emit_control import emit_branches
-from .writer import BOOL, Value, Writer, is_float, real_dtype
+from .writer import BOOL, F32, I32, I64, Value, Writer, is_float, real_dtype
 
 Rule = Callable[..., Value]
 
@@ -95,27 +97,42 @@ def extreme(name: str, dtype: DType, second: Atom) -> Rule | None:
 
 
 def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
-    """Powers that are a few multiplications; None for the others. NumPy takes the same ways for 2, 0.5 and -1."""
-    match exponent:
-        case 1:
-            return x
-        case 2:
-            return w.multiply(x, x)
-        case 3:
-            return w.multiply(w.multiply(x, x), x)
-        case 4:
-            square = w.multiply(x, x)
-            return w.multiply(square, square)
-        case 0.5 if is_float(x.dtype):
-            return w.op("sqrt", x)
-        case -1 if is_float(x.dtype):
-            return w.divide(w.splat(1, x), x)
-        case -2 if is_float(x.dtype):
-            return w.divide(w.splat(1, x), w.multiply(x, x))
-        case 1.5 if is_float(x.dtype):
-            infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
-            return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
+    """Powers that are a few products or a root; None for the others."""
+    if (factors := whole(exponent)) is not None:
+        return product(x, factors, w.multiply)
+    if not is_float(x.dtype):
+        return None
+    if (factors := whole(-exponent)) is not None:
+        return w.divide(w.splat(1, x), product(x, factors, w.multiply))
+    if exponent == 0.5:
+        return w.op("sqrt", x)
+    if exponent == 1.5:
+        infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
+        return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
     return None
+
+
+def power_by_numpy(w: Writer, args: Sequence[Atom], given: Sequence[Value], shape: Shape) -> Value:
+    """x ** y of floats by NumPy's function, of |x|: where x is negative it takes thirty times as long."""
+    base, exponent = args
+    dtype = given[0].dtype
+    if isinstance(exponent, Const) or (isinstance(base, Const) and bool(np.all(base.value > 0))):
+        return host_calls.call(w, "power", given, shape, dtype)
+    result = host_calls.call(w, "power", [w.op("abs", given[0]), given[1]], shape, dtype)
+    x, y = (w.broadcast(v, shape) for v in given)
+    half = w.multiply(y, w.splat(0.5, y))
+    odd = w.both(_is_whole(w, y), w.invert(_is_whole(w, half)))
+    bits = w.op("bitcast_convert", x, dtype=I32 if dtype == F32 else I64)
+    below = w.compare("LT", bits, w.splat(0, bits))  # -0.0, too
+    result = w.select(w.both(odd, below), w.op("negate", result), result)
+    if exponent.aval.dtype.kind in "biu":
+        return result
+    unreal = w.both(w.compare("LT", x, w.splat(0, x)), w.compare("GT", x, w.splat(-np.inf, x)))
+    return w.select(w.both(unreal, w.invert(_is_whole(w, y))), w.splat(np.nan, x), result)
+
+
+def _is_whole(w: Writer, x: Value) -> Value:
+    return w.compare("EQ", x, w.op("floor", x))
 
 
 def integer_power(w: Writer, x: Value, y: Value) -> Value:

@@ -7,14 +7,15 @@ cores for three products and a softmax, 8 to 4096 rows, 64 kB to 12 MB of weight
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from ..translator.patterns import pattern
 
 FEWEST_ROWS = 256
 MOST_WEIGHTS = 2_500_000  # bytes
 
-_SHAPE = re.compile(r"\b([a-z]+)(\d+)\[([\d,]*)\]")
-_DOT = re.compile(r" = [a-z]+\d+\[([\d,]*)\]\S* dot\(")
+_SHAPE = pattern(r"\b([a-z]+)(\d+)\[([\d,]*)\]")
+_DOT = pattern(r" = [a-z]+\d+\[([\d,]*)\]\S* dot\(")
 
 
 def swallows_products(text: str, loaded: Any) -> bool:

@@ -11,12 +11,12 @@ nor on several devices, which might wait for one that has given up.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..kernels.digest import digest
 from ..kernels.interrupts import LISTENING, LONG
 from ..translator.ir import Block, For, Statement, Var, While, walk
 from .apart import LOOP_BYTES
@@ -43,14 +43,13 @@ _HANDLERS = {
         Listening::end();
         return nullptr;""",
 }
-_VERSION = hashlib.sha256((LISTENING + "".join(_HANDLERS.values())).encode()).hexdigest()[:16]
 
 
 @cache
 def _handler(what: str) -> NativeLoop:
     from ..kernels.loops import NativeLoop
 
-    name = f"untraced_{what}_{_VERSION}"
+    name = f"untraced_{what}_{digest(LISTENING + ''.join(_HANDLERS.values()))}"
     head = f'extern "C" XLA_FFI_Error *{name}(XLA_FFI_CallFrame *frame) {{'
     body = f"\n        if (answered(frame)) return nullptr;{_HANDLERS[what]}\n}}\n"
     return NativeLoop(name, head + body, listens=True)

@@ -20,16 +20,16 @@ and exp(x) * exp(y) was 0 for NaN.
 from __future__ import annotations
 
 import math
-import re
 
+from ..translator.patterns import pattern
 from .apart import BRANCHES, DEEPEST, MARK
 
 LARGE = 1 << 16  # elements: columns of fewer stay in the cache
 
-_STATEMENT = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
-_NAME = re.compile(r"%\w+")
-_TURN = re.compile(r"dims = \[[\d, ]*?(\d+)\] .*-> tensor<((?:\d+x)*)")
-_FUNCTION = re.compile(r"stablehlo\.(?:exponential|log|tanh|power|logistic|cbrt)")
+_STATEMENT = pattern(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
+_NAME = pattern(r"%\w+")
+_TURN = pattern(r"dims = \[[\d, ]*?(\d+)\] .*-> tensor<((?:\d+x)*)")
+_FUNCTION = pattern(r"stablehlo\.(?:exponential|log|tanh|power|logistic|cbrt)")
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "compare"))
 _APART = frozenset(("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter"))
 """Made by kernels of their own, or by none."""

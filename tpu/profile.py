@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import importlib
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ..translator.errors import Span
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 from ..translator.spans import span
 from . import names
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _HEAD = 2  # lines of a module in front of those that `Emitted.spans` counts
 _HOLDING = frozenset({"while", "conditional", "call", "async-start", "async-done", "async-update"})
 _FREE = frozenset({"parameter", "constant", "broadcast", "tuple", "get-tuple-element", "bitcast", "iota"})
-_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
-_CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.-]+)")
-_LINE = re.compile(r"source_line=(\d+)")
+_COMPUTATION = pattern(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
+_INSTRUCTION = pattern(r"^\s+(?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
+_CALLED = pattern(r"(?:calls|to_apply)=%?([\w.-]+)")
+_LINE = pattern(r"source_line=(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

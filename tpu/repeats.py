@@ -18,16 +18,17 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import re
 from collections import Counter
+
+from ..translator.patterns import pattern
 
 LEAST = 150  # operations: XLA compiles so many in less than 0.1 s
 FEW, LEAST_OF_FEW = 64, 1000  # elements, and operations on no more than so many: 0.5 s
 TIMES = 2.5  # as many operations as there are: XLA shies away from some of the copies that are counted here
 
-_STATEMENT = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
-_NAME = re.compile(r"%\w+")
-_SHAPE = re.compile(r"tensor<((?:\d+x)+)\w+(?:<\w+>)?>$")
+_STATEMENT = pattern(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
+_NAME = pattern(r"%\w+")
+_SHAPE = pattern(r"tensor<((?:\d+x)+)\w+(?:<\w+>)?>$")
 _MOVES = frozenset(("broadcast_in_dim", "slice", "reshape", "transpose", "reverse", "convert"))
 _COSTLY = frozenset(
     ("divide", "tanh", "exponential", "exponential_minus_one", "log", "log_plus_one", "sqrt", "rsqrt", "power")

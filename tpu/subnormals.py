@@ -12,12 +12,12 @@ UNTRACED_SUBNORMALS=1 all programs have it, with UNTRACED_SUBNORMALS=0 none; nor
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from ..kernels.digest import digest
 from ..translator.settings import switch
 from .stored import compile_or_load
 from .work import operations
@@ -100,7 +100,6 @@ _HANDLERS = {
     }
     return nullptr;""",
 }
-_VERSION = hashlib.sha256((_CLEARED + _MEETING + "".join(_HANDLERS.values())).encode()).hexdigest()[:16]
 _lock = threading.Lock()
 _told: WeakKeyDictionary[Platform, bool] = WeakKeyDictionary()
 
@@ -146,6 +145,6 @@ def _call(what: str) -> str:
 def _handler(what: str) -> NativeLoop:
     from ..kernels.loops import NativeLoop
 
-    name = f"untraced_{what}_{_VERSION}"
+    name = f"untraced_{what}_{digest(_CLEARED + _MEETING + ''.join(_HANDLERS.values()))}"
     head = f'extern "C" XLA_FFI_Error *{name}(XLA_FFI_CallFrame *frame) {{\n    if (answered(frame)) return nullptr;'
     return NativeLoop(name, f"{_CLEARED}{_MEETING if what == 'threads' else ''}{head}{_HANDLERS[what]}\n}}\n")

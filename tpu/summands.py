@@ -11,10 +11,10 @@ numbers then moves 32 MB in place of 48.
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 
 from ..translator.errors import Span
+from ..translator.patterns import pattern
 from ..translator.records import dataclass
 from .apart import region_of_each
 
@@ -22,12 +22,12 @@ SMALLEST = 1 << 16  # elements that are summed: fewer stay in the caches
 MOST = 6  # operations that are done twice
 FEWER = 8  # how many times fewer numbers are spread over what is summed
 
-_SUM = re.compile(
+_SUM = pattern(
     r"= stablehlo\.reduce\((%\w+) init: %\w+\) applies stablehlo\.add .* : \(tensor<((?:\d+x)+)f(?:32|64)>"
 )
-_MADE = re.compile(r"^\s*(%\w+) = \"?(?:stablehlo\.)?(\w+)\b.* tensor<((?:\d+x)*)\w+>$")
-_NAME = re.compile(r"%\w+")
-_SOURCE = re.compile(r" : \((tensor<((?:\d+x)*)\w+>)\) -> ")
+_MADE = pattern(r"^\s*(%\w+) = \"?(?:stablehlo\.)?(\w+)\b.* tensor<((?:\d+x)*)\w+>$")
+_NAME = pattern(r"%\w+")
+_SOURCE = pattern(r" : \((tensor<((?:\d+x)*)\w+>)\) -> ")
 
 _CHEAP = frozenset(("add", "subtract", "multiply", "negate"))
 _FUSED = _CHEAP | {"divide", "maximum", "minimum", "abs", "sqrt", "exponential", "tanh", "select", "compare"}

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..translator.ir import DType
-from .writer import F32, F64, I64, Value, Writer
+from .writer import F32, F64, I32, I64, Value, Writer
 
 U64 = np.dtype(np.uint64)
 SINE_LIMIT = 1.5e6
@@ -258,6 +258,27 @@ def _exp_gradual(w: Writer, x: Value) -> Value:
     return w.multiply(result, w.select(small, result, w.splat(1.0, x)))
 
 
+def _exp2(w: Writer, x: Value) -> Value:
+    """exp(r log 2) by XLA's function, which computes in vectors, times 2 ** n in two factors, for x = n + r."""
+    bits, _, width = _EXPONENT[x.dtype]
+    most = float(bits + width + 2)  # beyond it are infinity and zero
+    near = w.op("clamp", w.splat(-most, x), x, w.splat(most, x))
+    n = w.op("round_nearest_even", near)
+    result = w.op("exponential", _scaled(w, w.subtract(near, n), float(np.log(2))))
+    first = w.op("floor", _scaled(w, n, 0.5))
+    return w.multiply(w.multiply(result, _power_of_two(w, first)), _power_of_two(w, w.subtract(n, first)))
+
+
+def _power_of_two(w: Writer, n: Value) -> Value:
+    bias, whole, width = _EXPONENT[n.dtype]
+    exponent = w.convert(w.add(n, w.splat(float(bias), n)), whole)
+    return w.op("bitcast_convert", w.op("shift_left", exponent, w.splat(width, exponent)), dtype=n.dtype)
+
+
+_EXPONENT = {F64: (1023, I64, 52), F32: (127, I32, 23)}
+"""How floats have their exponents: what is added, an integer of that width, how far it is shifted."""
+
+
 # ---- arctan --------------------------------------------------------------------------------------
 
 
@@ -354,6 +375,8 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("tan", "float32"): _tangent_32,
     ("arcsin", "float32"): _arcsin_32,
     ("arccos", "float32"): _arccos_32,
+    ("exp2", "float64"): _exp2,
+    ("exp2", "float32"): _exp2,
     ("log", "float64"): _log,
     ("arctan", "float64"): _arctan,
     ("arctan", "float32"): _arctan,

@@ -22,13 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 from .checked import on_the_host
 from .derive.logistic import smooth_logistics
+from .derive.nested import merged_tapes
+from .derive.shifts import without_shifts
 from .derive.squares import smooth_squares
+from .derive.standing import reads_ahead
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
 from .make import lift
 from .passes.across import across
 from .passes.branches import joined_branches
+from .passes.certain import certain
 from .passes.counters import counters
 from .passes.dead import dead_code
 from .passes.extremes import extremes
@@ -102,7 +106,11 @@ def _prepared(function: Function, derives: bool) -> Function:
     twice would have two cotangents.
     """
     function = vectorised(function, derives)
-    return smooth_logistics(smooth_squares(simplify(function))) if derives else function
+    if not derives:
+        return function
+    simple = simplify(function)
+    ahead = reads_ahead(simple)
+    return without_shifts(smooth_logistics(smooth_squares(simple if ahead is simple else simplify(ahead))))
 
 
 def grouped(function: Function) -> Function:
@@ -113,7 +121,7 @@ def grouped(function: Function) -> Function:
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(extremes(f)))
+    made = everywhere(function, lambda f: counters(extremes(certain(f))))
     return fuse(made, on_the_host(made))
 
 
@@ -265,6 +273,7 @@ def transform(
         except NeedTrip as need:
             forced = reading.statics | _leaves_behind(need, reading.function, positions)
             continue
+        function = merged_tapes(function) if name == "derive" else function
         return Reading(note(name, function), reading.statics, reading.guards, reasons=reading.reasons)
 
 

@@ -168,7 +168,7 @@ def sorted_keys(d: dict[Any, Any]) -> tuple[Any, ...]:
     """Keys of a dict in sorted order, as JAX has it; in insertion order where they do not compare."""
     try:
         return tuple(sorted(d))
-    except TypeError:
+    except (TypeError, ValueError):  # NumPy makes an array of the comparison of its number with a tuple
         return tuple(d)
 
 

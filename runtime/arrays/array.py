@@ -306,10 +306,10 @@ class Array(metaclass=_OfArrays):
         return np.ptp(self, axis=axis, **options)
 
     def __copy__(self) -> Array:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
-        return self
+        return self.copy()
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: 'Array'")
@@ -358,8 +358,9 @@ class Array(metaclass=_OfArrays):
         raise TypeError("elements of an Array cannot be deleted")
 
     def copy(self) -> Array:
-        """The Array itself, which is immutable."""
-        return self
+        """An Array of the same value in memory of its own: it stays when this one is donated or deleted."""
+        copied: Array = operations.device_put(self, self.device, may_alias=False)
+        return copied
 
     def __neg__(self) -> Any:
         return operations.expression("-x", ("x",), (self,))

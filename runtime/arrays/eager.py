@@ -83,9 +83,10 @@ def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any
     index = _of_known_bounds(index)
     given = (x, index) if update == "get" else (x, index, value)
     by_numpy = isinstance(x, np.ndarray | np.generic)
-    checks = not _is_within(np.shape(x), index)
+    counts_back = options.get("wrap_negative_indices") is not False
+    checks = not (counts_back and _is_within(np.shape(x), index))
     made = _of_update(update, tuple(fixed.items()), tuple(fill), by_numpy, checks)
-    if _goes_outside(options.get("mode")):
+    if not counts_back or _goes_outside(options.get("mode")):
         return _run(made, given, fill)
     return _run(made, given, fill, by_cpython=partial(_stored, update))
 

@@ -113,6 +113,14 @@ class HostArray(_Methods, np.ndarray[Any, Any]):
         """The CPU."""
         return _cpu()
 
+    def dot(
+        self, b: Any, out: Any = None, *, precision: Any = None, preferred_element_type: Any = None
+    ) -> Any:
+        """The product with `b`, of operands converted to `preferred_element_type`."""
+        if preferred_element_type is None:
+            return lifted(np.dot(self, b) if out is None else np.dot(self, b, out))
+        return lifted(np.dot(self.astype(preferred_element_type), np.asarray(b).astype(preferred_element_type), out))
+
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """The array itself for "cpu"; else an Array on that device."""
         if device == "cpu":
@@ -148,7 +156,7 @@ def _axes(x: Any) -> Any:
     return tuple(x) if type(x) is list else x
 
 
-for _name in ("argmax", "argmin", "dot", "trace", "all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
+for _name in ("argmax", "argmin", "trace", "all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
     setattr(HostArray, _name, _reducing(_name))
 
 

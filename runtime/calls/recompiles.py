@@ -162,7 +162,8 @@ def _broken(guard: Guard, is_read: bool) -> Change:
 
 
 def _kind_of(x: Any) -> str:
-    return f"{x.dtype}{list(x.shape)}" if hasattr(x, "dtype") and hasattr(x, "shape") else f"a {type(x).__name__}"
+    is_array = hasattr(type(x), "dtype") and hasattr(type(x), "shape")
+    return f"{x.dtype}{list(x.shape)}" if is_array else f"a {type(x).__name__}"
 
 
 def _spelled(guard: Guard) -> str:

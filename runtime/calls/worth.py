@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
+from .uncollected import uncollected
+
 PLAINLY = 1_000_000
 """Operations times elements from which a region is compiled at its first call: about a millisecond of NumPy's."""
 _PRICE = 0.1  # seconds that a translation takes, as long as none was made
@@ -103,7 +105,8 @@ class Ledger:
         self._saved[size] = 0.0
         start = perf_counter()
         try:
-            return make()
+            with uncollected():
+                return make()
         finally:
             elapsed = perf_counter() - start
             self._price = elapsed * (1 if self._misses < _TRIAL else _IN_VAIN)
@@ -152,4 +155,4 @@ class Timing:
 
 def size_of(values: Iterable[Any]) -> int:
     """Elements in all. A `size` of the user's objects and classes may be anything."""
-    return sum([size if type(size := getattr(x, "size", 1)) is int else 1 for x in values])
+    return sum([x.size if hasattr(type(x), "size") and type(x.size) is int else 1 for x in values])

@@ -16,6 +16,7 @@ from ...translator.purpose import purposed
 from ...translator.reading.signature import Signature
 from ...translator.routines import runs_in_cpython
 from ..calls.arguments import Binding
+from ..calls.uncollected import uncollected
 from ..targets.programs import runs_in_loops, runs_in_numpy
 from .kernels import Kernel, gpu_kernels_of, groups_of
 
@@ -234,7 +235,7 @@ class CutInspection(Inspection):
 def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> Inspection:
     """Translate for a signature. Raises UntracedError where the function or the target refuses it."""
     try:
-        with purposed(draws=accelerated.target == "cpu"):
+        with uncollected(), purposed(draws=accelerated.target == "cpu"):
             translation = translate(accelerated.fun, binding.signature, target=accelerated.target)
     except (CutError, AliasError) as error:
         if not isinstance(accelerated.fun, types.FunctionType):

@@ -72,9 +72,13 @@ class Lowered(_Specialised):
         self._inspection = fun.inspect(*given[0], compile=False, **given[1])
 
     def as_text(self, dialect: str | None = None) -> str:
-        """What the backend is given: StableHLO; NumPy source where there is none. ValueError for another dialect."""
+        """What the backend is given: StableHLO; NumPy source where there is none. "hlo": what XLA has made of it.
+        ValueError for another dialect.
+        """
+        if dialect == "hlo":
+            return self.compile().as_text()
         if dialect not in (None, "stablehlo"):
-            raise ValueError(f'dialect must be "stablehlo", not {dialect!r}')
+            raise ValueError(f'dialect must be "stablehlo" or "hlo", not {dialect!r}')
         return self._inspection.stablehlo or self._inspection.source
 
     def compiler_ir(self, dialect: str | None = None) -> str:

@@ -14,7 +14,11 @@ _FACTORS, _STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
 
 def rng_bit_generator(
-    key: Any, shape: Sequence[int], dtype: Any = np.uint32, algorithm: Any = RandomAlgorithm.RNG_DEFAULT
+    key: Any,
+    shape: Sequence[int],
+    dtype: Any = np.uint32,
+    algorithm: Any = RandomAlgorithm.RNG_DEFAULT,
+    out_sharding: Any = None,
 ) -> tuple[Any, Any]:
     """(key of what comes next, uniform bits of an unsigned dtype), by Philox 4x32 of 10 rounds.
 

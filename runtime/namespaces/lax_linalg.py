@@ -70,8 +70,9 @@ def eig(
     A column u of the left ones has u^H x = w u^H. Columns have length 1, and a real largest element where they are not
     real; signs may be other than LAPACK gives them.
     """
-    if not (compute_left_eigenvectors or compute_right_eigenvectors):
-        return [_complex(np.linalg.eigvals(x))]
+    if x.shape[-1] == 0 or not (compute_left_eigenvectors or compute_right_eigenvectors):
+        empty = [_complex(x)] * (compute_left_eigenvectors + compute_right_eigenvectors)
+        return [_complex(np.linalg.eigvals(x)), *empty]
     values, right = np.linalg.eig(x)
     found = [_complex(values)]
     if compute_left_eigenvectors:
@@ -114,11 +115,23 @@ def eigh(
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """(factors, pivots, permutation) of one matrix: L below the diagonal and U on and above it; the rows that were
-    exchanged, one after another; and where that has brought them: x[permutation] = L U.
+    """(factors, pivots, permutation) of matrices (..., m, n): L below the diagonal and U on and above it; the rows that
+    were exchanged, one after another, (..., min(m, n)); and where that has brought them, (..., m): x[permutation] = L U
+    of each matrix.
     """
-    factors, pivots = lu_factor(x)
-    return factors, pivots, permutation(pivots, x.shape[0]).astype(np.int32)
+    m, n = x.shape[-2:]
+    if x.ndim == 2:
+        factors, pivots = lu_factor(x)
+        return factors, pivots, permutation(pivots, m).astype(np.int32)
+    matrices = x.reshape(-1, m, n)
+    count = matrices.shape[0]
+    factors = np.empty((count, m, n), np.result_type(x, np.float32))
+    pivots, order = np.empty((count, min(m, n)), np.int32), np.empty((count, m), np.int32)
+    for i in range(count):
+        factors[i], pivots[i] = lu_factor(matrices[i])
+        order[i] = permutation(pivots[i], m)
+    before = x.shape[:-2]
+    return factors.reshape(x.shape), pivots.reshape(*before, -1), order.reshape(*before, m)
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:

@@ -72,7 +72,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     as square as `c` asks for.
     """
     count = taus.shape[-1]
-    out = c.astype(np.result_type(a, c))
+    out = np.array(c, np.result_type(a, c))
     for i in range(count):
         k = i if left == transpose else count - 1 - i
         tau = np.conj(taus[..., k]) if transpose else taus[..., k]

@@ -32,23 +32,29 @@ _CREATION = (
 
 
 def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What `function` makes, as an Array on the `device` that is told, or that is the default."""
+
     @functools.wraps(function)
-    def create(*args: Any, **options: Any) -> Any:
+    def create(*args: Any, device: Any = None, **options: Any) -> Any:
         result = function(*args, **options)
-        return result if type(result) is ndarray else device_put(result)
+        return result if type(result) is ndarray and device is None else device_put(result, device)
 
     create.__untraced_numpy__ = function  # type: ignore[attr-defined]
     return create
 
 
 def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
-    """array, asarray: an Array stays where it is unless its dtype changes."""
-    host = _creating(function)
+    """array, asarray: an Array stays on its device, with `asarray` as it is unless its dtype changes or it is told to
+    copy; `array` copies unless it is told not to.
+    """
+    host, copies = _creating(function), function is np.array
 
     @functools.wraps(function)
     def create(object: Any, dtype: Any = None, **options: Any) -> Any:
-        if type(object) is ndarray:
-            return object if dtype is None or object.dtype == dtype else object.astype(dtype)  # type: ignore[attr-defined]
+        if type(object) is ndarray and options.get("device") is None:
+            if dtype is not None and object.dtype != dtype:
+                return object.astype(dtype)  # type: ignore[attr-defined]
+            return object.copy() if options.get("copy", copies) else object
         return host(object, dtype, **options)
 
     create.__untraced_numpy__ = function  # type: ignore[attr-defined]
@@ -78,7 +84,7 @@ for _name in _REDUCTIONS:
     globals()[_name] = _reducing(globals().get(_name) or getattr(np, _name))
 offer(globals(), (*unp_arguments.NAMES, *unp_sets.NAMES), _FACE)
 for _name in _CREATION:
-    _function = getattr(np, _name)
+    _function = getattr(unp_arguments if _name in unp_arguments.LIKE else np, _name)
     globals()[_name] = _from_tree(_function) if _name in ("array", "asarray") else _creating(_function)
 linalg = unp_linalg
 fft = types.ModuleType(f"{_FACE}.fft", "The namespace `untraced.numpy.fft`.")

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...translator.library.scattering import clipped
 from ...translator.library.support import one_axis
+from ..arrays.array import Array
 
 # ---- places that data choose -------------------------------------------------------------------------
 
@@ -140,7 +142,7 @@ def take_along_axis(
     along = 0 if axis is None else axis
     size = arr.shape[along]
     if not fills:
-        return np.take_along_axis(arr, np.clip(np.where(indices < 0, indices + size, indices), 0, size - 1), along)
+        return np.take_along_axis(arr, clipped(indices, size), along)
     inside = (indices >= -size) & (indices < size)
     return np.where(inside, np.take_along_axis(arr, np.where(inside, indices, 0), along), _filling(arr, fill_value))
 
@@ -279,6 +281,43 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return found
 
 
+# ---- in the shape of another, or of what only describes an array: a ShapeDtypeStruct ----------------------
+
+
+def _describes(a: Any) -> bool:
+    return hasattr(a, "shape") and hasattr(a, "dtype") and not isinstance(a, np.ndarray | np.generic | Array)
+
+
+def zeros_like(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> Any:
+    """np.zeros_like, of whatever has a shape and a dtype."""
+    if _describes(a):
+        return np.zeros(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
+    return np.zeros_like(a, dtype, order, subok, shape)
+
+
+def ones_like(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> Any:
+    """np.ones_like, of whatever has a shape and a dtype."""
+    if _describes(a):
+        return np.ones(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
+    return np.ones_like(a, dtype, order, subok, shape)
+
+
+def empty_like(prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> Any:
+    """np.empty_like, of whatever has a shape and a dtype."""
+    if _describes(prototype):
+        return np.empty(prototype.shape if shape is None else shape, prototype.dtype if dtype is None else dtype)
+    return np.empty_like(prototype, dtype, order, subok, shape)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
+) -> Any:
+    """np.full_like, of whatever has a shape and a dtype."""
+    if _describes(a):
+        return np.full(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+    return np.full_like(a, fill_value, dtype, order, subok, shape)
+
+
 # ---- products, whose precision is always full --------------------------------------------------------
 
 
@@ -346,16 +385,38 @@ def correlate(a: Any, v: Any, mode: Any = "valid", *, precision: Any = None, pre
     return np.correlate(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)
 
 
+# ---- polynomials -------------------------------------------------------------------------------------
+
+
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """np.polyval."""
     return np.polyval(p, x)
 
 
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """np.polymul, which leaves zeros in front of the product out as far as NumPy does."""
+    return np.polymul(a1, a2)
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """np.polydiv; the remainder has no zeros in front, as in NumPy."""
+    return np.polydiv(u, v)
+
+
+def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+    """np.roots; with strip_zeros=False as many as the degree says, NaN for those that zeros in front leave out."""
+    found = np.roots(p)
+    if strip_zeros:
+        return found
+    return np.concatenate([found, np.full(len(p) - 1 - found.shape[0], np.nan, found.dtype)])
+
+
+LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")
 NAMES = (
     "argsort", "argwhere", "astype", "bincount", "compress", "convolve", "correlate", "digitize", "dot", "einsum",
-    "extract", "fill_diagonal", "flatnonzero", "inner", "interp", "isin", "mask_indices", "matmul", "nonzero", "place",
-    "polyval", "prod", "put", "put_along_axis", "repeat", "searchsorted", "sort", "sum", "take", "take_along_axis",
-    "tensordot", "vdot", "vecdot", "where",
+    "extract", "fill_diagonal", "flatnonzero", "inner", "interp", "isin", "mask_indices", "matmul", "nonzero",
+    "place", "polydiv", "polymul", "polyval", "prod", "put", "put_along_axis", "repeat", "roots", "searchsorted",
+    "sort", "sum", "take", "take_along_axis", "tensordot", "vdot", "vecdot", "where",
 )  # fmt: skip
 
 

@@ -37,6 +37,16 @@ def eigvalsh(a: Any, UPLO: Any = "L", *, symmetrize_input: bool | None = None) -
     return np.linalg.eigvalsh(_of_symmetric(a, symmetrize_input), UPLO or "L")
 
 
+def multi_dot(arrays: Any, *, precision: Any = None) -> Any:
+    """np.linalg.multi_dot."""
+    return np.linalg.multi_dot(arrays)
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> Any:
+    """np.linalg.lstsq."""
+    return np.linalg.lstsq(a, b, rcond)
+
+
 def slogdet(a: Any, *, method: str | None = None) -> Any:
     """np.linalg.slogdet; the method is chosen by the target. ValueError for an unknown one."""
     if method not in (None, "lu", "qr"):
@@ -44,7 +54,7 @@ def slogdet(a: Any, *, method: str | None = None) -> Any:
     return np.linalg.slogdet(a)
 
 
-NAMES = ("cholesky", "eigh", "eigvalsh", "matmul", "slogdet", "tensordot", "vecdot")
+NAMES = ("cholesky", "eigh", "eigvalsh", "lstsq", "matmul", "multi_dot", "slogdet", "tensordot", "vecdot")
 
 
 offer(globals(), NAMES, _FACE)

@@ -226,7 +226,13 @@ def devices(target: str = "auto", *, backend: str | None = None) -> list[Device]
     return list(of_the_processor())
 
 
-local_devices = devices
+def local_devices(
+    target: str = "auto", *, backend: str | None = None, process_index: int | None = None
+) -> list[Device]:
+    """The same as `devices`. ValueError for the number of another process."""
+    if process_index not in (None, _own_index()):
+        raise ValueError(f"local_devices: process {process_index} is not this one, which is {_own_index()}")
+    return devices(target, backend=backend)
 
 
 def local_device_count(target: str = "auto", *, backend: str | None = None) -> int:
@@ -271,7 +277,11 @@ def platform_read_for() -> str:
     return "cuda" if target in ("triton", "cuda") else "tpu" if target == "tpu" else "cpu"
 
 
-_KNOWN = (devices, platform_read_for, local_device_count, device_count, default_backend, process_index, process_count)
+_own_index = process_index
+_KNOWN = (
+    devices, local_devices, platform_read_for, local_device_count, device_count, default_backend, process_index,
+    process_count,
+)  # fmt: skip
 for _asked in _KNOWN:
     _asked.__dict__["__untraced_static__"] = True  # answered where a function is read, once
 

@@ -90,6 +90,7 @@ def checkpoint(
     memory: str | int | None = None,
     prevent_cse: bool = True,
     static_argnums: Any = (),
+    static_argnames: Any = (),
     concrete: bool = False,
 ) -> Any:
     """Let the backward pass recompute the inner values of `fun` instead of keeping them; also a decorator.
@@ -99,7 +100,8 @@ def checkpoint(
     memory   how much the tapes of one loop in `fun` may take: bytes, or text such as "200MB" or "1.5 GiB". A loop that
              needs more runs in segments, of which only the first states are kept: about sqrt(n) of n trips, or
              segments of segments where that is too much. The generated source shows them. Other values are kept.
-    prevent_cse, static_argnums, concrete   accepted for JAX's sake; static arguments are found by themselves.
+    prevent_cse, static_argnums, static_argnames, concrete   accepted for JAX's sake; static arguments are found by
+             themselves.
 
     Values and derivatives, of any order and mode, are those of `fun`. Raises ValueError for an unknown policy, for a
     memory that is no size, and where both are given.

@@ -21,9 +21,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from derivatives import best
+from pages import replace_table
 from run import prepare_jax, pretty, to_device, wait
 
-BEGIN, END = "<!-- batching -->", "<!-- end of batching -->"
 Arrays = tuple[Any, ...]
 
 
@@ -411,9 +411,7 @@ def main() -> None:
     prepare_jax()
     figures = report(options)
     if options.markdown:
-        page = Path(options.markdown)
-        before, _, rest = page.read_text().partition(f"{BEGIN}\n")
-        page.write_text(f"{before}{BEGIN}\n{figures}{END}{rest.partition(END)[2]}")
+        replace_table(options.markdown, "batching", figures)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import kernels_discrete
 import kernels_fields
 import kernels_flows
 import kernels_signals
+from pages import replace_table
 from run import pretty
 
 import untraced
@@ -137,10 +138,7 @@ def main() -> None:
         rows.append("| " + " | ".join(map(str, cells)) + " |")
         print(rows[-1], flush=True)
     if options.markdown:
-        page = Path(options.markdown)
-        before, _, rest = page.read_text().partition("<!-- programs -->\n")
-        after = rest.partition("<!-- end of programs -->")[2]
-        page.write_text(f"{before}<!-- programs -->\n" + "\n".join(rows) + f"\n<!-- end of programs -->{after}")
+        replace_table(options.markdown, "programs", "\n".join(rows))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import replace_table
 from torch_numpy import TorchNumPy
 
 from untraced import Array, accelerate, device_put, vmap
@@ -575,10 +576,7 @@ def main(given: Sequence[str] | None = None) -> None:
     text = table(list(report.results.values()), options.languages, report.device, report.limits)
     print(text)
     if options.markdown:
-        page = Path(options.markdown)
-        before, _, rest = page.read_text().partition("<!-- gpu -->\n")
-        after = rest.partition("<!-- end of gpu -->")[2]
-        page.write_text(f"{before}<!-- gpu -->\n{text}\n<!-- end of gpu -->{after}")
+        replace_table(options.markdown, "gpu", text)
     if any(n in r["errors"] for r in report.results.values() for n in options.languages):
         sys.exit(1)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from kernel_sources import BOTH, CUDA, TRITON
+from pages import replace_table
 
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import kernels_of
@@ -58,10 +59,7 @@ def main() -> None:
                 rows.append("| " + " | ".join(measured(name, language)) + " |")
                 print(rows[-1], flush=True)
     if options.markdown:
-        page = Path(options.markdown)
-        before, _, rest = page.read_text().partition("<!-- kernels -->\n")
-        after = rest.partition("<!-- end of kernels -->")[2]
-        page.write_text(f"{before}<!-- kernels -->\n" + "\n".join(rows) + f"\n<!-- end of kernels -->{after}")
+        replace_table(options.markdown, "kernels", "\n".join(rows))
 
 
 if __name__ == "__main__":

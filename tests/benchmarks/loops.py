@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+from pages import replace_table
 from run import prepare_jax, pretty
 
 import untraced
 
-BEGIN, END = "<!-- loops -->", "<!-- end of loops -->"
 Arrays = tuple[Any, ...]
 
 
@@ -278,9 +278,7 @@ def main() -> None:
     prepare_jax()
     figures = report(options)
     if options.markdown:
-        page = Path(options.markdown)
-        before, _, rest = page.read_text().partition(f"{BEGIN}\n")
-        page.write_text(f"{before}{BEGIN}\n{figures}{END}{rest.partition(END)[2]}")
+        replace_table(options.markdown, "loops", figures)
 
 
 if __name__ == "__main__":

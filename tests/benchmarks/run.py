@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+from pages import replace_table
 from programs import PROGRAMS, Program, mlp_arguments, mlp_loss, sgd_step
 from torch_numpy import TorchNumPy
 
@@ -343,10 +344,7 @@ def main() -> None:
     if options.plot:
         plot(options.plot, figures)
     if options.markdown:
-        page = Path(options.markdown)
-        before, _, rest = page.read_text().partition("<!-- table -->\n")
-        after = rest.partition("<!-- end of table -->")[2]
-        page.write_text(f"{before}<!-- table -->\n{markdown(figures, frameworks)}<!-- end of table -->{after}")
+        replace_table(options.markdown, "table", markdown(figures, frameworks))
 
 
 if __name__ == "__main__":

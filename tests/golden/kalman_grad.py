@@ -17,9 +17,7 @@ def kalman_grad(a, q, r, ys):
         gain = p @ t
         m += gain @ e
         p -= gain @ p
-    d_m = np.zeros_like(m)                       # from line ..: for y in ys
-    d_p = np.zeros_like(p)
-    d_a = np.zeros_like(a)
+    d_m, d_p, d_a = np.zeros_like(m), np.zeros_like(p), np.zeros_like(a)  # from line ..: for y in ys
     for i in reversed(range(8)):
         m, p = m_tape[i], p_tape[i]
         t1 = t_tape[i]

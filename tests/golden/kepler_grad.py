@@ -10,8 +10,7 @@ def kepler_grad(mean, e):
         if np.abs(step) < 1e-12:
             stop = True
         i += 1
-    d_x = np.float64(1.0)
-    d_mean = 0.0
+    d_x, d_mean = np.float64(1.0), 0.0
     for k in reversed(range(i)):
         x = x_tape[k]
         t = np.sin(x)

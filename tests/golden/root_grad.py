@@ -4,8 +4,7 @@ def root_grad(x):
     while np.abs(y * y - x) > 1e-12:
         y_tape.append(y)
         y = 0.5 * (y + x / y)
-    d_y = np.float64(1.0)
-    d_x = 0.0
+    d_y, d_x = np.float64(1.0), 0.0
     for k in reversed(range(len(y_tape))):
         y = np.float64(y_tape[k])
         d_y *= 0.5                      # from line ..: 0.5 * (y + x / y)

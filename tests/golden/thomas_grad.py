@@ -11,24 +11,21 @@ def thomas_grad(a, b, c, d):
     d_1 = d.copy()
     for i in reversed(range(9)):
         d_1[i] -= c[i] * d_1[i + 1]
-    d_d = np.ones_like(d)                         # from line ..: np.sum(d)
-    d_c = np.zeros_like(c)                        # from line ..: for i in range(n - 2, -1, -1)
+    d_d = np.ones_like(d)                             # from line ..: np.sum(d)
+    d_c = np.zeros_like(c)                            # from line ..: for i in range(n - 2, -1, -1)
     for i in range(9):
         t1 = d_d[i]
-        d_d[i + 1] -= t1 * c[i]                   # from line ..: d[i + 1]
-        d_c[i] = -t1 * d_1[i + 1]                 # from line ..: c[i]
-    d_a = np.zeros_like(a)                        # from line ..: for i in range(1, n)
+        d_d[i + 1] -= t1 * c[i]                       # from line ..: d[i + 1]
+        d_c[i] = -t1 * d_1[i + 1]                     # from line ..: c[i]
+    d_a = np.zeros_like(a)                            # from line ..: for i in range(1, n)
     for i in reversed(range(1, 10)):
         t2 = a[i]
         t3 = c[i - 1]
         m = b[i] - t2 * t3
         t4 = d_d[i]
         t5 = t4 / m
-        d_d[i - 1] -= t5 * t2                     # from line ..: d[i - 1]
-        d_d[i] = t5                               # from line ..: d[i]
-        t6 = d_c[i]
-        d_m = t4 * (-d[i] / m) - t6 * (c[i] / m)  # from line ..: c[i] / m
-        d_c[i] = t6 / m                           # from line ..: c[i]
-        d_c[i - 1] -= d_m * t2                    # from line ..: c[i - 1]
-        d_a[i] = -t5 * d[i - 1] - d_m * t3        # from line ..: a[i]
+        d_d[i - 1] -= t5 * t2                         # from line ..: d[i - 1]
+        d_m = t4 * (-d[i] / m) - d_c[i] * (c[i] / m)  # from line ..: c[i] / m
+        d_c[i - 1] -= d_m * t2                        # from line ..: c[i - 1]
+        d_a[i] = -t5 * d[i - 1] - d_m * t3            # from line ..: a[i]
     return d_a

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 from gradient_helpers import Program, read_program
 
-from untraced import accelerate, dtypes, grad, jacfwd, jacrev, jvp, testing, vjp
+from untraced import accelerate, dtypes, grad, jacfwd, jacrev, jvp, testing, vjp, vmap
 from untraced.translator.derive import forward, reverse
 from untraced.translator.errors import DTypeError, ShapeError
 from untraced.translator.same import same
@@ -199,3 +201,14 @@ def test_sums_of_products_that_share_a_factor_are_one(blend, sums):
     testing.check_grads(loss, (0.7, x, y), order=2)
     source = grad(loss).source(0.7, x, y)
     assert source.count("np.sum(") == sums, source
+
+
+def test_operator_index_of_an_axis() -> None:
+    def f(x, axis):
+        return np.sum(np.sum(x, axis=operator.index(axis) % 2) ** 2)
+
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(grad(f)(x, -1), 2 * np.sum(x, 1, keepdims=True) * np.ones((2, 3)))
+    np.testing.assert_allclose(vmap(f, in_axes=(0, None))(np.stack([x, x]), 0), [f(x, 0)] * 2)
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        grad(f)(x, 1.0)

@@ -92,6 +92,15 @@ def twice(x):
     return np.sum(y * y)
 
 
+def before_another(x):
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(i + 1):
+            if i != j:
+                y[i] = x[i] * np.cos(y[j - 1]) + x[i]
+    return np.sum(y * y)
+
+
 def moving_place(x):
     y = x.copy()
     k = 1
@@ -132,6 +141,7 @@ UNSETTLED = [
     (from_the_end, X),
     (read_too_early, X),
     (twice, X),
+    (before_another, X[:4]),
     (moving_place, X),
     (stored_in_a_branch, X),
     (sweeps, X),

@@ -149,6 +149,31 @@ def collected(x: F8) -> Any:
     return np.sum(np.array(ys) ** 2)
 
 
+def chained(angles, end):
+    turn, reached = np.eye(3), np.zeros(3)
+    for angle in angles:
+        c, s = np.cos(angle), np.sin(angle)
+        turn = turn @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+        reached = reached + turn @ end
+    return reached @ reached
+
+
+def entropy(a: F8) -> Any:
+    lower = np.linalg.cholesky(a)
+    return np.sum(np.log(np.diag(lower)))
+
+
+def swept(a: F8, b: F8) -> Any:
+    p, x = np.zeros(5), np.zeros(5)
+    p[0] = b[0]
+    for i in range(1, 5):
+        p[i] = np.sin(b[i] - a[i, 0] * p[i - 1])
+    x[-1] = p[-1]
+    for i in range(3, -1, -1):
+        x[i] = p[i] - a[i, 1] * x[i + 1]
+    return np.sum(x * x)
+
+
 # A function, its arguments, what its printed gradient has, and what it has not.
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = [
     (total_variation, (M,), [r"d_u\[1:, :-1\] \+= d_dx"], [r"np\.zeros\("]),
@@ -168,6 +193,9 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (collected, (M[0],), [r"d_x\[i\] = d_s"], [r"x\[3\]"]),
     (flipped, (M[0],), [r"\[::-1\]"], [r"np\.zeros", "np.empty"]),
     (centred, (M[0],), [r"np\.zeros"], [r"\* -?0\.0"]),
+    (chained, (M[0], M[1, :3]), [r"np\.array\(\[\[1\.0, 0\.0, 0\.0\], \[0\.0, c, -s\]"], ["np.stack", r"np\.conc"]),
+    (entropy, (SPD,), [r"= np\.diag\(1\.0 / np\.diag\(lower\)\)"], [r"np\.arange", r"np\.zeros"]),
+    (swept, (M, M[0]), [], [r"\] = 0\.0"]),
 ]
 
 
@@ -246,3 +274,43 @@ def test_a_line_behind_a_loop_stays_behind_it() -> None:
     steps = 1e-6 * np.eye(4)
     want = [(program(x + h) - program(x - h)) / 2e-6 for h in steps]
     np.testing.assert_allclose(accelerate(grad(program), target="numpy")(x), want, rtol=1e-6, atol=1e-8)
+
+
+def quaternion(q: F8, p: F8) -> Any:
+    w, x, y, z = q
+    a = np.array([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)])
+    b = np.array([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)])
+    return np.sum(p[:3] * a * b)
+
+
+def filtered(ys: F8, a: F8, b: float) -> Any:
+    x, s, total = np.zeros(5), 0.0, 0.0
+    for y in ys:
+        x = np.tanh(a @ x) + y * b
+        s = np.sin(s + x[0])
+        total += s * x[1]
+    return total
+
+
+def until_it_stops(a: float) -> Any:
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = x - (x * x - a) / (2 * x)
+    return x * x + a
+
+
+def test_products_of_numbers_are_written_again() -> None:
+    source = grad(quaternion).source(M[0, :4], M[1])
+    assert "1 - 2 * (y * y + z * z)" in source and source.count("y * y") == 2, source
+    check_grads(quaternion, (M[0, :4], M[1]), order=2)
+
+
+def test_adjoints_start_in_one_line() -> None:
+    source = grad(filtered, argnums=(0, 1, 2)).source(M[0], M, 0.3)
+    assert re.search(r" = np\.zeros_like\(\w+\), np\.zeros_like\(\w+\)", source), source
+    assert "d_ys[i] = np.sum(d_x) * b" in source or "d_ys[i] = t1 * b" in source, source
+    check_grads(filtered, (M[0], M, 0.3), order=2, modes=("rev",))
+
+
+def test_an_adjoint_becomes_a_number_where_it_is_computed() -> None:
+    assert re.search(r"d_x = np\.float64\(x \* 2\.0\)", grad(until_it_stops).source(2.0))

@@ -271,6 +271,20 @@ def triangular_solve(a, b):
 
 _A = normal(4, 4) + 6.0 * np.eye(4)
 
+def turned(angle, p):
+    c, s = np.cos(angle), np.sin(angle)
+    about_x = np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+    about_z = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return about_z @ about_x @ p + np.array([[c, s, c]]) * p.T @ np.array([[c], [s], [2.0]])
+
+
+def diagonals(x):
+    a = np.diag(x) + np.diag(x[1:], 1) + np.diag(x[:-2], -2)
+    b = np.diag(np.cos(x))
+    b[0, 1] = x[2]
+    return a @ b + np.diag(np.diag(a))
+
+
 PROGRAMS: list[Example] = [
     Example(square_loss, (normal(4, 3), normal(5, 4), normal(5, 3))),
     Example(decay, (normal(3), 4)),
@@ -315,4 +329,6 @@ PROGRAMS: list[Example] = [
     Example(single_precision, (normal(3, 4).astype(np.float32), normal(4, 2).astype(np.float32))),
     Example(integers, (np.arange(6),), differentiable=False),
     Example(triangular_solve, (_A, normal(4))),
+    Example(turned, (0.3, normal(3, 3)), differentiable=False),
+    Example(diagonals, (normal(4),)),
 ]

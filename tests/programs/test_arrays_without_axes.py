@@ -149,9 +149,17 @@ def written_and_old(x: Any) -> Any:
     return old, y
 
 
+def products(x: Any) -> Any:
+    total = np.einsum("ij,ij->", x, x, optimize=True)
+    total += 1
+    of_list = np.einsum("ij,j->", x, [1, 2, 3], optimize=True)
+    return total, of_list, np.einsum("ij,ij->", x, x), np.einsum("ij->", x, optimize=True)
+
+
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((f, (x,)) for f in (updated, made, given_back, largest, not_iterable, without_length) for x in (B, S, I)),
     *((f, (B,)) for f in (stored, written_and_old)),
+    (products, (M,)),
     *((f, (X,)) for f in (total, total_if, becomes_a_number, two_names, counts_down, out, reshaped, queries, decides)),
     *((f, (X,)) for f in (number_or_array, contained, from_outside)),
     (element_views, (M,)),

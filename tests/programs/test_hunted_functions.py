@@ -38,6 +38,7 @@ RAISING: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda x: np.lib.stride_tricks.as_strided(x, (x.size - 2, 3), x.strides * 2), (np.zeros(1),)),
     (lambda a, b: np.linalg.lstsq(a, b, rcond=None), (np.ones((3, 2), np.float16), np.ones(3))),
     (lambda x: round(x), (np.bool_(True),)),
+    (lambda x: np.interp(x, np.arange(5), x, left=1j), (X,)),
     (lambda x: round(x), (1j,)),
     # what nobody reads
     (lambda x, i: (x[i], 1)[1], (X, 9)),

@@ -241,3 +241,13 @@ def test_arguments_of_no_numbers_are_left_to_cpython(f: Any, array: Any, target:
         np.testing.assert_array_equal(others, mine)
     with pytest.raises(DTypeError, match="cannot be an argument"):
         accelerate(lambda several: several[0] * 2, target=target)([array])
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_arrays_that_lie_as_asked_are_returned_themselves(target: str) -> None:
+    for function in (lambda x: np.asfortranarray(x), lambda x: np.ascontiguousarray(x.T)):
+        fast = accelerate(function, target=target)
+        for x in (np.ones((2, 3), order="F"), np.ones((2, 3)), np.ones((2, 6))[:, ::2]):
+            expected, found = function(x), fast(x)
+            assert (found is x) is (expected is x)
+            assert np.shares_memory(found, x) is np.shares_memory(expected, x)

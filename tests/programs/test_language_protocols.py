@@ -244,7 +244,7 @@ class Layer:
 def objects_that_list_their_attributes(w, b):
     """The class has a `__dict__`, too."""
     made = Layer(w, b)
-    return sum(np.sum(p**2) for p in made.parameters())
+    return sum(np.sum(p**2) for p in made.parameters()), len(made.__dict__), made.__class__.__name__
 
 
 @CASES((M, A[:4]))

@@ -30,6 +30,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "of bytes": (lambda x: scipy.ndimage.uniform_filter1d(x, 3), (WHOLE.astype(np.uint8),)),
     "of single precision": (lambda x: scipy.ndimage.gaussian_filter(x, 1.5), (IMAGE.astype(np.float32),)),
     "LU of zeros": (lambda a: scipy.linalg.lu(a), (np.zeros((2, 2)),)),
+    "LU of complex numbers": (lambda a: scipy.linalg.lu_factor(a), (R.random((5, 5)) + 3j * R.random((5, 5)),)),
     "LU with a column of zeros": (lambda a: scipy.linalg.lu(a), (np.c_[np.zeros(4), R.random((4, 3))],)),
     "one sample": (lambda y: scipy.integrate.cumulative_trapezoid(y, initial=0), (np.arange(1.0),)),
     "a negative number": (lambda x: scipy.stats.hmean(x, axis=1), (np.array([[-1.0, 2.0], [1.0, 2.0]]),)),

@@ -11,6 +11,8 @@ import pytest
 from comparing import TARGETS, Arguments, Cases, check
 
 from untraced import accelerate, grad, vmap
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(3, 4))
@@ -140,6 +142,11 @@ def integers(x: Any) -> Any:
     return np.gcd(x, 6), np.lcm(x[1:4], x[2:]), np.bitwise_count(x), np.gcd(x[1], x[2])
 
 
+@CASES((np.array([[-99, 64, 35], [98, 50, -3], [31, 7, 90]], np.int8),))
+def folds_that_wrap_around(x: Any) -> Any:
+    return np.lcm.reduce(x), np.lcm.reduce(x, axis=1), np.lcm.accumulate(x, axis=1)
+
+
 @CASES((SPECIAL,), (SPECIAL.astype(np.float32),), (SPECIAL.astype(np.float16),))
 def floats(x: Any) -> Any:
     m, e = np.frexp(x)
@@ -181,6 +188,38 @@ def changed_at_indices(x: Any, i: Any) -> Any:
 def added_to_integers(x: Any) -> Any:
     np.add.at(x, np.array([0, 1, 0]), 1.5)  # NumPy casts the number as it likes
     return x * 2
+
+
+def added_to_narrow_integers(h: Any, i: Any, v: Any) -> Any:
+    np.add.at(h, i, v)
+    np.multiply.at(h, i[:3], v[:3] + 3)
+    np.subtract.at(h, i[0], np.int64(700))
+    np.multiply.at(h, i[4:9], 3)
+    np.add.at(h, i, -300)
+    return h
+
+
+@pytest.mark.parametrize("target", ("numpy", "cpu"))
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4"])
+def test_integers_are_cast_to_where_they_are_added(target: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    i, v = rng.integers(0, 5, 50), rng.integers(-900, 900, 50)
+    accelerated = accelerate(added_to_narrow_integers, target=target, fallback="error")
+    translate(added_to_narrow_integers, abstract(added_to_narrow_integers, (np.ones(5, dtype), i, v), {}))  # whole
+    np.testing.assert_array_equal(
+        accelerated(np.ones(5, dtype), i, v), added_to_narrow_integers(np.ones(5, dtype), i, v)
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_bools_are_subtracted_at_indices(target: str) -> None:
+    def function(x: Any, i: Any) -> Any:
+        np.subtract.at(x, i, i > 1)
+        return x
+
+    np.testing.assert_array_equal(
+        accelerate(function, target=target)(np.ones(4), np.array([1, 2, 2])), [1.0, 1.0, -1.0, 1.0]
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)

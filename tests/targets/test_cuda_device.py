@@ -31,6 +31,7 @@ from kernel_programs import (
     with_specials,
 )
 from product_programs import ATTENTION, KERNELS_WIN, PACKED, PLACES, PRODUCTS, RUNNING
+from test_fewer_kernels import ELEMENTWISE_LOOPS, LAYER, layer
 from test_slice_kernels import PROGRAMS as STORES
 from test_turned_kernels import PROGRAMS as TURNED
 
@@ -138,6 +139,22 @@ def test_tiles_and_stores_into_slices(name: str, target: str) -> None:
     for g, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
         assert g.dtype == w.dtype
         np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+@pytest.mark.parametrize(("function", "args"), [(f, a) for f, a, kinds in ELEMENTWISE_LOOPS if kinds is not None])
+def test_loops_that_are_one_kernel(function: Any, args: tuple[Any, ...], target: str) -> None:
+    got, want = accelerate(function, target=target)(*args), function(*args)
+    for g, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
+        assert g.dtype == w.dtype
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_backward_passes_that_make_values_again(target: str) -> None:
+    derivative = grad(layer, argnums=(0, 1, 2))
+    for g, w in zip(accelerate(derivative, target=target)(*LAYER), derivative(*LAYER), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-3, atol=1e-3 * np.abs(w).max())
 
 
 @pytest.mark.parametrize("target", LANGUAGES)

@@ -47,6 +47,14 @@ class OneByOne(Backend):
     def asarray(self, x: Any) -> Any:
         return np.asarray(x)
 
+    def sort(self, x: Any, **options: Any) -> Any:
+        assert x.dtype.name != "bfloat16", "CuPy sorts no bfloat16"
+        return np.sort(x, **options)
+
+    def argsort(self, x: Any, **options: Any) -> Any:
+        assert x.dtype.name != "bfloat16", "CuPy sorts no bfloat16"
+        return np.argsort(x, **options)
+
 
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> OneByOne:
@@ -197,6 +205,16 @@ def test_sorts_and_transforms(backend: OneByOne) -> None:
     leaves = [np.random.default_rng(0).normal(size=(6, 4)).astype("f4")]
     (got,) = GpuExecutor(fuse(function), backend)(list(leaves))
     np.testing.assert_array_equal(got, evaluate(function, leaves)[0])
+
+
+def test_bfloat16_is_sorted(backend: OneByOne) -> None:
+    """Without NaNs, which ml_dtypes does not order."""
+    leaves = [("x", (8,), ml_dtypes.bfloat16)]
+    function = program("sorts", leaves, lambda b, x: (make.sort(b, x, 0), make.argsort(b, x, 0)))
+    x = np.array([3, -1, 0.0, -0.0, np.inf, 3, -np.inf, 2], ml_dtypes.bfloat16)
+    for got, want in zip(GpuExecutor(fuse(function), backend)([x]), evaluate(function, [x]), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
 
 
 @pytest.mark.parametrize("calls", CALLS, ids=repr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import numpy as np
@@ -45,6 +46,23 @@ def test_powers_of_two_divide_by_bits(dtype: str) -> None:
     for language in ("cuda", "triton"):
         (kernel,) = kernels_of(fuse(function), language)
         assert ">> 6" in kernel.source and "= x /" not in kernel.source and "= x %" not in kernel.source
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "i8"])
+def test_what_a_known_divisor_decides_is_not_computed(dtype: str) -> None:
+    info, rows = np.iinfo(dtype), (ops.REMAINDER, ops.FLOOR_DIVIDE)
+    numbers = (3, 7) if info.min == 0 else (3, 7, -1, -3)
+    x = np.array([0, 1, 2, 3, 6, 7, 100, info.max, info.min, info.min + 1, info.max // 2 - 1], dtype)
+    x = np.append(x, np.array([-1, -3, -7, -8, -9], dtype) if info.min else x)
+    function = program(
+        "by", [("x", x.shape, dtype)],
+        lambda b, x: tuple(make.elementwise(b, op, x, n) for op in rows for n in numbers),
+    )  # fmt: skip
+    check(function, HostCuda(), 0.0, [x])
+    for language in ("cuda", "triton"):
+        (kernel,) = kernels_of(fuse(function), language)
+        assert not re.search(r"(&&?|\|\|?) \(?(true|false|tl.full)", kernel.source)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "i4"])

@@ -19,7 +19,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-CHOSEN = "views_of or graph or asked_after or other_libraries"
+CHOSEN = "views_of or graph or asked_after or other_libraries or make_values"
 
 
 @pytest.fixture(autouse=True)

@@ -276,6 +276,15 @@ def scaled(x: Any, factor: Any, flag: Any) -> Any:
     return x
 
 
+def halved_below(x: Any) -> Any:
+    """With memory for another x; of nothing C++ has none."""
+    k = 0
+    while k < 6 and not np.all(x < 0.5):
+        x = np.where(x < 0.5, x, x - 0.25)
+        k += 1
+    return x, k
+
+
 LOOPS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "recurrence": (recurrence, (some(100),)),
     "recurrence_half": (recurrence, (some(60, dtype="f2"),)),
@@ -285,6 +294,7 @@ LOOPS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "looked_up": (looked_up, (some(5), np.array([0, 1, -5, 3]))),
     "scaled": (scaled, (some(7, dtype="f4"), np.float32(0.3), np.bool_(True))),
     "scaled_half": (scaled, (some(7, dtype="f2"), np.float16(0.3), np.bool_(False))),
+    "nothing": (halved_below, (some(2, 4)[:0],)),
     "backwards": (recurrence, (some(40)[::-2],)),
 }
 
@@ -356,7 +366,7 @@ def test_numbers_alone_stay_on_the_host() -> None:
 def test_wide_loops_are_launches() -> None:
     def relaxed(u: Any) -> Any:
         for _ in range(100):
-            u = u + 0.1 * np.sin(u) * np.cos(u)
+            u = u + 0.1 * np.sin(u) * np.roll(np.cos(u), 1)
         return u
 
     kinds = [[k.kind for k in kernels_of(translated(relaxed, (some(n),)), "cuda")] for n in (4, 2000)]

@@ -92,6 +92,12 @@ def number(x: Any, i: Any) -> Any:
     return y
 
 
+def half_number(x: Any, i: Any) -> Any:
+    y = x.astype(np.float16)
+    y[i[:1]] = np.arange(1) * 3
+    return y
+
+
 def of_itself(x: Any, i: Any) -> Any:
     y = x * 1
     y[i] = y[::-1][: i.shape[0]] * 2
@@ -164,6 +170,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "part": (part, (SOLID, K % 6, R.standard_normal((3, 33, 3)).astype("f4"))),
     "part_broadcast": (part, (SOLID, K % 6, R.standard_normal((33, 1)).astype("f4"))),
     "number": (number, (X, I)),
+    "half_number": (half_number, (X, I)),
     "of_itself": (of_itself, (X, np.arange(0, 50, 3)[::-1] % 7)),
     "of_its_views": (of_its_views, (X, np.arange(0, 50, 3)[::-1] % 7)),
     "looked_up": (looked_up, (X, I, I[::-1] + 0)),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from host_cuda import GuardedNumpy, HostCuda
 
+from untraced.kernels import lower
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of, launched
 from untraced.translator.ir import Aval, Function
@@ -234,6 +235,19 @@ def test_kernels_with_stores_compile_and_spill_nothing(language: str) -> None:
     for k in kernels_of(translated(function, args, language), language):
         made = compile_program(k.program, 90)
         assert resources_of(made.cubin, made.entry, made.shared).stack == 0
+
+
+def doubled(x: Any) -> Any:
+    return np.arctan(np.bitwise_xor.accumulate(x))
+
+
+def test_joins_that_double_the_work_are_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the joins of shifted arrays in a row asks twice for the elements of the one before."""
+    made = []
+    add = lower._Lowering.add
+    monkeypatch.setattr(lower._Lowering, "add", lambda self, *args: made.append(1) or add(self, *args))
+    kernels_of(translated(doubled, (np.arange(1 << 13),), "cuda"), "cuda")
+    assert len(made) < 3000
 
 
 # ---- random stores -------------------------------------------------------------------------------

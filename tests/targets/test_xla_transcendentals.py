@@ -27,7 +27,7 @@ WIDE = {np.float32: np.float64, np.float64: np.longdouble}
 ROWS = {
     "sin": ops.SIN, "cos": ops.COS, "tan": ops.TAN, "arcsin": ops.ARCSIN, "arccos": ops.ARCCOS, "arctan": ops.ARCTAN,
     "log": ops.LOG, "log2": ops.LOG2, "log10": ops.LOG10, "log1p": ops.LOG1P,
-    "cbrt": ops.CBRT,
+    "cbrt": ops.CBRT, "exp2": ops.EXP2,
 }  # fmt: skip
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e-300, 3e-308, 2.0**-30])
@@ -86,6 +86,14 @@ AROUND_ZERO: list[Callable[[type], Any]] = [
     lambda t: np.exp(uniform(-80, 700)),
     lambda t: -np.exp(uniform(-80, -1e-3)),
 ]
+EXPONENTS: list[Callable[[type], Any]] = [
+    lambda t: uniform(-1, 1),
+    lambda t: uniform(-120, 120),
+    lambda t: uniform(*((-1080, 1023.9) if t is np.float64 else (-155, 127.9))),
+    lambda t: np.round(uniform(-1021, 1023)) if t is np.float64 else np.round(uniform(-125, 127)),
+    lambda t: np.round(uniform(-20, 20)) + 0.5,
+    lambda t: np.exp(uniform(-80, -1)),
+]
 CASES = [
     *(("tan", np.float32, d) for d in TRIGONOMETRIC),
     *((name, np.float32, d) for name in ("arcsin", "arccos") for d in SINES),
@@ -94,6 +102,7 @@ CASES = [
     *(("cos", t, d) for t in WIDE for d in TRIGONOMETRIC),
     *((name, np.float64, d) for name in ("log", "log2", "log10") for d in LOGARITHMS),
     *(("arctan", t, d) for t in WIDE for d in ANGLES),
+    *(("exp2", t, d) for t in WIDE for d in EXPONENTS),
     *((name, np.float32, lambda t: bits(t, positive=False)) for name in ("sin", "cos", "tan")),
 ]
 
@@ -115,6 +124,12 @@ def test_error_below_two_units_in_the_last_place(name: str, dtype: type, draw: C
     assert error[normal].max(initial=0) < 2.01
     if name in ("sin", "tan", "arcsin", "arctan"):
         np.testing.assert_array_equal(ours[~normal], x[~normal])
+
+
+@pytest.mark.parametrize(("dtype", "least", "most"), [(np.float64, -1022, 1023), (np.float32, -126, 127)])
+def test_powers_of_two_are_exact(dtype: type, least: int, most: int) -> None:
+    x = np.resize(np.arange(least, most + 1), COUNT).astype(dtype)
+    np.testing.assert_array_equal(on_xla("exp2", x), np.ldexp(dtype(1), x.astype(int)))
 
 
 @pytest.mark.parametrize(("name", "dtype"), dict.fromkeys((name, dtype) for name, dtype, _ in CASES))

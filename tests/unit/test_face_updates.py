@@ -80,6 +80,22 @@ def test_ufunc_at_accumulates_in_all_operations() -> None:
         np.testing.assert_allclose(jit(f)(X, ufunc), f(X, ufunc))
 
 
+def test_negative_indices_that_do_not_count_from_the_end() -> None:
+    """They are out of range: dropped, filled, clipped to the first place, or an error."""
+    places, options = np.array([-1, 2, -7]), {"wrap_negative_indices": False}
+    for x, f in ((X, jit), (unp.array(X), jit), (unp.array(X), lambda f: f)):
+        for i in (-1, places):
+            inside = np.arange(6) == 2 if i is places else np.zeros(6, bool)
+            stored = f(lambda x: x.at[i].set(9.0, mode="drop", **options))(x)
+            np.testing.assert_array_equal(stored, np.where(inside, 9.0, X))
+            read = f(lambda x: x.at[i].get(mode="fill", fill_value=0.0, **options))(x)
+            np.testing.assert_array_equal(read, [0.0, X[2], 0.0] if i is places else 0.0)
+            clipped = f(lambda x: x.at[i].get(mode="clip", **options))(x)
+            np.testing.assert_array_equal(clipped, [X[0], X[2], X[0]] if i is places else X[0])
+            with pytest.raises(IndexError):
+                f(lambda x: x.at[i].set(9.0, **options))(x)
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(IndexError):
         jit(lambda x: x.at[9].set(1.0))(X)

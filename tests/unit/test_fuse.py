@@ -124,6 +124,17 @@ def test_groups_that_read_the_same_array_are_merged() -> None:
     assert kinds(fused) == ["pointwise"] and len(fused.body.results) == 2
 
 
+def test_reductions_of_the_same_array_are_merged() -> None:
+    def body(b: Builder, x: Atom) -> tuple[Atom, ...]:
+        down = make.reduce(b, ops.SUM, make.multiply(b, x, x), (0,)), make.reduce(b, ops.MAX, x, (0,))
+        return *down, make.reduce(b, ops.SUM, x, (1,))
+
+    function = program("totals", [("x", (50, 60), "f4")], body)
+    fused = fuse(function)
+    assert sorted(kinds(fused)) == ["reduce", "sum"]
+    same_values(function, fused)
+
+
 def test_a_group_that_would_need_its_own_result_is_cut() -> None:
     """The total of the column means must be complete before it is used beside what it is made of."""
 

@@ -89,7 +89,8 @@ GROUPS: dict[str, list[str]] = {
         "lax.reduce_precision(v.astype(jnp.bfloat16), 5, 3).astype(jnp.float32)",
         "lax.dot(i[None].astype(jnp.bfloat16), i[:, None].astype(jnp.bfloat16)).astype(jnp.float32)",
         "lax.mulhi(i - 3 << 60, 7 - i << 61), lax.mulhi((i << 30).astype(jnp.int32), i.astype(jnp.int32) - 9)",
-        "lax.broadcast_like(v[:1], m), lax.empty((2, 3), jnp.float64), lax.full((2,), 1.0, lax.dtype(m))",
+        "lax.broadcast_like(v[:1], m), lax.empty((2, 3), jnp.float64), lax.empty(3, jnp.int32)",
+        "lax.full((2,), 1.0, lax.dtype(m))",
         "lax.composite(lambda x: x + 1, 'add.one')(m)",
         "lax.mulhi((i - 3).astype(jnp.uint64), (i - 5).astype(jnp.uint64)), lax.mulhi(i - 1, -(i << 61))",
         "lax.dot_general(i[None].astype(jnp.int8), (i + 99)[:, None].astype(jnp.int8), (((1,), (0,)), ((), ())),"
@@ -108,6 +109,7 @@ GROUPS: dict[str, list[str]] = {
         "lax.linalg.householder_product(a[0, 0], v[:3]), lax.linalg.ormqr(s, v[:2], m, transpose=True)",
         "lax.linalg.ormqr(s, v[:2], m.T, left=False), lax.linalg.cholesky_update(jnp.triu(s), v[:3])",
         "lax.linalg.lu_pivots_to_permutation(jnp.array([[2, 2], [1, 3]], jnp.int32), 4)",
+        "lax.linalg.lu(a[:, :, :, 0]), lax.linalg.lu(s[i - 1] + 3j * s[::-1]), lax.linalg.eig(jnp.zeros((0, 0)))",
         "lax.linalg.qdwh(m.T)[:2], lax.linalg.qdwh(s + 1j * m[:, :3])[:2], lax.linalg.schur(s + s.T)[0]",
         "lax.linalg.symmetric_product(s, s + s.T, alpha=2.0, beta=0.5, symmetrize_output=True)",
         "lax.linalg.svd(s, full_matrices=False, compute_uv=False, subset_by_index=(0, 3))",

@@ -222,6 +222,51 @@ def test_triangles_and_roundings_keep_bfloat16() -> None:
         np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
 
 
+def numbers_written(x: Any, n: Any) -> Any:
+    """NaNs stay: bfloat16 is no inexact type of NumPy's."""
+    t = x.copy()
+    np.copyto(t[:2], 5)
+    np.copyto(t[2:3], n)
+    return t, np.nan_to_num(x)
+
+
+def multiplied(x: Any, y: Any) -> Any:
+    return x @ y, y @ x
+
+
+def bounded(x: Any, y: Any) -> Any:
+    clips = np.clip(x, 0.0, 6.0), np.clip(x, 1, 2.5), np.clip(x, y, 3), np.clip(x, -1, np.float64(2)), x.clip(-1, 1)
+    return *clips, np.linalg.norm(x), np.linalg.norm(x, axis=1, ord=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "other"),
+    [
+        (numbers_written, 2.5),
+        *((bounded, np.eye(4, dtype=d)) for d in ("i1", "f8")),
+        *((multiplied, np.eye(4, dtype=d)) for d in ("?", "i1", "i8", "f2")),
+    ],
+)
+def test_bfloat16_beside_other_types(function: Any, other: Any) -> None:
+    x = (np.arange(16.0).reshape(4, 4) - 7).astype(ml_dtypes.bfloat16)
+    x[3, 3] = np.nan if function is numbers_written else 1
+    run = accelerate(function, target="cpu", fallback="error")
+    assert run.inspect(x, other).source
+    for got, want in zip(run(x, other), function(x, other), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
+
+
+def wrapped_mean(x: Any) -> Any:
+    return x.mean(dtype=np.uint32), np.mean(x, axis=1, dtype=np.int8)
+
+
+def test_means_as_small_integers_wrap_around() -> None:
+    x = np.arange(-500, 400).reshape(9, 100)
+    for got, want in zip(accelerate(wrapped_mean, target="cpu")(x), wrapped_mean(x), strict=True):
+        assert_same(got, want)
+
+
 def test_every_library_function_is_tested_and_found() -> None:
     for module, calls in MODULES.items():
         assert set(module.NUMPY_NAMES) <= {name for name, _, _ in calls}

@@ -13,7 +13,7 @@ import pytest
 
 import untraced
 import untraced.numpy as unp
-from untraced import accelerate, grad, vmap
+from untraced import ShapeDtypeStruct, accelerate, eval_shape, grad, lax, vmap
 
 X = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
 V = np.array([3.0, 0.0, 2.0, 0.0, 1.0])
@@ -76,6 +76,9 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, x: m.linalg.cholesky(x @ x.T + m.eye(2), symmetrize_input=True), (X,)),
     (lambda m, x: m.linalg.eigvalsh(x[:, :2], symmetrize_input=True) + m.linalg.eigh(x[:, :2], None, True)[0], (X,)),
     (lambda m, x: m.linalg.slogdet(x @ x.T, method="qr"), (X,)),
+    (lambda m, x: m.linalg.multi_dot([x, x.T, x], precision="highest"), (X,)),
+    (lambda m, x: m.linalg.lstsq(x.T, x[0] ** 2 + 1, numpy_resid=True)[0], (X,)),
+    (lambda m, v: m.polymul(v, v + 1, trim_leading_zeros=False), (V,)),
 ]
 
 
@@ -169,3 +172,44 @@ def test_kinds_of_numbers() -> None:
     assert not isinstance(x, untraced.core.Tracer) and isinstance(x, untraced.typing.ArrayLike)
     with pytest.raises(TypeError, match="nothing is traced"):
         untraced.core.Tracer()
+
+
+def test_conditions_longer_than_the_axis() -> None:
+    """np.extract and np.compress take what goes on with false elements, and refuse true ones."""
+    long, x = np.array([True, False, True, False, False]), np.arange(3.0)
+    for f in (lambda c, x: np.extract(c, x), lambda c, x: np.compress(c, x)):
+        for condition in (long, long[:2], np.array([0, 2, 0, 0])):
+            np.testing.assert_array_equal(accelerate(f)(condition, x), f(condition, x))
+        with pytest.raises(IndexError):
+            accelerate(f)(~long, x)
+
+
+def test_arrays_in_the_shape_of_what_only_describes_one() -> None:
+    """A ShapeDtypeStruct: from outside, and made by eval_shape where the function is read."""
+    like = ShapeDtypeStruct((2, 3), np.float32)
+
+    def f(x: Any) -> Any:
+        inner = eval_shape(lambda x: x[None], x)
+        made = [unp.zeros_like(like), unp.ones_like(like, dtype=np.int32), unp.full_like(like, 2)]
+        return [*made, lax.full_like(like, 3), unp.ones_like(inner) + x, unp.empty_like(like, shape=(4,)) * 0]
+
+    x = np.arange(3.0)
+    for run in (f, accelerate(f), lambda x: [a[1] for a in vmap(f)(np.stack([x, x]))]):
+        made = run(x)
+        assert [a.shape for a in made] == [(2, 3)] * 4 + [(1, 3), (4,)]
+        assert [a.dtype.name for a in made] == ["float32", "int32", "float32", "float32", "float64", "float32"]
+        assert [float(np.asarray(a).flat[0]) for a in made] == [0.0, 1.0, 2.0, 3.0, 1.0, 0.0]
+
+
+def test_roots_in_a_known_number() -> None:
+    p = np.array([0.0, 1.0, -3.0, 2.0, 0.0])
+    np.testing.assert_allclose(unp.roots(p, strip_zeros=False), [2.0, 1.0, 0.0, np.nan])
+    np.testing.assert_allclose(unp.roots(p), [2.0, 1.0, 0.0])
+
+
+def test_products_by_the_method() -> None:
+    for x in (unp.asarray(X), unp.sin(X)):
+        for run in (lambda f: f, accelerate):
+            np.testing.assert_allclose(run(lambda x: x.dot(x.T, precision="highest"))(x), np.dot(x, x.T))
+            single = run(lambda x: x.dot(x.T, preferred_element_type=np.float32))(x)
+            assert single.dtype == np.float32

@@ -138,6 +138,7 @@ def test_lowered_and_compiled_ahead_of_the_call() -> None:
     assert lowered.out_info["y"] == lowered.args_info[0][0] == untraced.ShapeDtypeStruct(X.shape, float)
     assert str(lowered.in_tree) == "PyTreeDef(((*,), {'k': *}))" and str(lowered.out_tree) == "PyTreeDef({'y': *})"
     assert "stablehlo.sine" in lowered.as_text("stablehlo")
+    assert lowered.as_text("hlo").startswith("HloModule")
     with pytest.raises(ValueError, match="dialect"):
         lowered.as_text("mhlo")
     compiled = lowered.compile()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ import pytest
 
 from untraced.translator.errors import DTypeError
 from untraced.translator.ir import Aval
-from untraced.translator.reading.signature import abstract, abstract_with_leaves, bind, specialise, static_value
+from untraced.translator.reading.signature import (
+    abstract,
+    abstract_with_leaves,
+    bind,
+    signature_of,
+    specialise,
+    static_value,
+)
 from untraced.translator.tree import Kind
 
 
@@ -114,3 +122,23 @@ def test_specialising_leaves() -> None:
     assert params["x"].children[0].aux == 1
     assert params["x"].children[1].kind is Kind.LEAF
     assert params["y"].aux == 3
+
+
+def test_parameters_are_those_of_the_code_that_a_function_has_now() -> None:
+    def f(x: Any) -> Any:
+        return x
+
+    def g(x: Any, y: Any) -> Any:
+        return x + y
+
+    def h(x: Any, y: Any = 2.0) -> Any:
+        return x * y
+
+    assert list(signature_of(f).parameters) == ["x"]
+    f.__code__ = g.__code__
+    assert list(signature_of(f).parameters) == ["x", "y"]
+    f.__defaults__ = (5.0,)
+    assert signature_of(f).parameters["y"].default == 5.0
+    f.__defaults__ = None
+    assert signature_of(f).parameters["y"].default is inspect.Parameter.empty
+    assert signature_of(h).parameters["y"].default == 2.0

@@ -368,3 +368,153 @@ def test_a_long_chain_of_choices_is_read_quickly() -> None:
     began = time.process_time()
     assert np.isfinite(grad(largest)(0.7, 30))
     assert time.process_time() - began < 5.0
+
+
+def test_questions_that_ranges_answer() -> None:
+    def f(x):
+        s = 0.0
+        for k in range(5):
+            for i in range(k + 1, 5):
+                s = np.sin(s + (x[i] if i != k and i > 0 and k < 4 else 0.0))
+                s = np.sin(s + (1.0 if k >= i else x[i]))
+            if k - 1 < 4 and not k > 4:
+                s = s * 2.0
+            s = np.sin(s + (x[k] if np.any(np.arange(5) >= k) and not np.any(np.arange(5) < k - 5) else 7.0))
+            s += 1.0 if k > 1 else x[0]
+        return s
+
+    source = accelerate(f, target="numpy").inspect(np.ones(5)).source
+    assert source.count("if ") + source.count("where") == 1 and "k > 1" in source, source
+    np.testing.assert_equal(accelerate(f, target="numpy")(np.arange(5.0)), f(np.arange(5.0)))
+
+
+def test_questions_that_ranges_do_not_answer() -> None:
+    def f(x, n):
+        s = 0.0
+        for k in range(n - 1, -1, -1):
+            for i in range(k, n):
+                s += x[i] if i != k else 0.0
+                s += x[k] if i >= k + 1 else 1.0
+                s -= x[k] if np.any(np.arange(2) > k) else 3.0
+                s -= x[k] if np.any(np.arange(2) <= k - 1) else 3.0
+                s *= 0.5 if np.any(i > np.arange(3)) else 0.7
+        return s
+
+    x = np.arange(1.0, 6.0)
+    for n in range(5):
+        assert accelerate(f, target="numpy")(x, n) == f(x, n)
+
+
+def test_flags_that_go_together_are_one() -> None:
+    def f(x):
+        for v in x:
+            if v > 2.0:
+                return v * 2.0
+            x = x + 0.5
+        return x[0]
+
+    source = accelerate(f, target="numpy").inspect(np.ones(5)).source
+    assert "returned" not in source, source
+    for x in (np.ones(5), np.arange(5.0)):
+        assert accelerate(f, target="numpy")(x) == f(x)
+
+
+def test_what_two_questions_have_raised_is_not_asked_again() -> None:
+    def f(x, i, j):
+        if i < 0:
+            raise ValueError("i")
+        if j < 0:
+            raise ValueError("j")
+        if i < 0 or j < 0:
+            raise ValueError("one")
+        return x * i * j
+
+    assert accelerate(f, target="numpy").inspect(1.0, 2, 3).source.count("raise") == 2
+
+
+def test_a_scaled_solution_that_is_known() -> None:
+    def f(a, y):
+        x = np.linalg.solve(a, y)
+        return x, np.linalg.solve(a, 0.5 * y), a @ y, a @ (y * -2.0), np.linalg.solve(a, 3.0 * y)
+
+    a, y = np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([0.3, -0.7])
+    source = accelerate(f, target="numpy").inspect(a, y).source
+    assert source.count("solve") == 2 and source.count("@") == 1, source
+    for got, want in zip(accelerate(f, target="numpy")(a, y), f(a, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_axes_of_sums_that_are_not_kept() -> None:
+    def f(x, z):
+        s = np.sum(x * x, axis=1, keepdims=True) / z[:, None]
+        return (-s).squeeze(1), (-np.outer(z, z * 2.0)).T
+
+    x, z = np.arange(6.0).reshape(3, 2), np.array([0.5, 2.0, 3.0])
+    source = accelerate(f, target="numpy").inspect(x, z).source
+    assert "squeeze" not in source and "None" not in source and ".T" not in source, source
+    for got, want in zip(accelerate(f, target="numpy")(x, z), f(x, z), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_an_array_that_is_stored_part_by_part() -> None:
+    def f(x, y):
+        a = np.zeros(6)
+        a[4:] = x[:2]
+        a[0] = y
+        a[1:4] = np.sin(x)
+        b = np.empty((3, 2))
+        b[:, 1] = x
+        b[:, 0] = x * y
+        c = np.zeros(4)
+        c[2] = y * 2.0
+        c[0], c[1], c[3] = y, x[0], x[1]
+        return a, b, c
+
+    x, y = np.array([0.5, 2.0, 3.0]), 0.7
+    source = accelerate(f, target="numpy").inspect(x, y).source
+    assert "zeros" not in source and "empty" not in source and "np.array([y" in source, source
+    for got, want in zip(accelerate(f, target="numpy")(x, y), f(x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_arrays_whose_parts_leave_something_or_overlap() -> None:
+    def f(x, n):
+        a, b, c, d = np.zeros(6), np.zeros(6), np.ones(6), np.zeros((2, 3))
+        a[:3] = x
+        a[4:] = x[1:]
+        b[:3] = x
+        b[2:5] = x * 2.0
+        b[5] = 1.0
+        c[:3] = x
+        c[3:] = 1.0
+        d[0] = x
+        d[1, 1:] = x[1:]
+        e = np.zeros(6)
+        e[:3] = x
+        s = np.sum(e)
+        e[3:] = x * s
+        i = np.zeros(6, dtype=np.float32)
+        i[:3] = x
+        i[3:] = x
+        k = np.zeros(4)
+        k[n : n + 2] = x[:2]
+        k[2:] = x[:2]
+        return a, b, c, d, e, i, k
+
+    x = np.array([0.5, 2.0, 3.0])
+    for n in (0, 1):
+        for got, want in zip(accelerate(f, target="numpy")(x, n), f(x, n), strict=True):
+            np.testing.assert_array_equal(got, want)
+            assert got.dtype == want.dtype
+
+
+def test_known_matrices_are_turned() -> None:
+    def f(x, y):
+        known = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])
+        return known.T @ x, known @ y, x @ known, y @ known.T, np.outer(x, y) @ known.T
+
+    x, y = np.array([0.3, 0.7]), np.array([0.1, -0.4, 2.0])
+    source = accelerate(f, target="numpy").inspect(x, y).source
+    assert ".T" not in source and "einsum" not in source, source
+    for got, want in zip(accelerate(f, target="numpy")(x, y), f(x, y), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-15)

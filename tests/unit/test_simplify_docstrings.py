@@ -23,7 +23,7 @@ from untraced.translator.derive import (
     reverse,
 )
 from untraced.translator.ir import Function
-from untraced.translator.passes import dead, partitions, simplify, unread
+from untraced.translator.passes import certain, dead, partitions, simplify, unread
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract
@@ -64,6 +64,7 @@ def batched(f: Function) -> Function:
     [
         (simplify, simplify.simplify, (np.ones(3), 4)),
         (dead, dead.dead_code, (np.ones(3), 4)),
+        (certain, certain.certain, (np.arange(9), np.ones(9))),
         (unread, unread.unread_stores, (np.ones(5), 5)),
         (partitions, partitions.partitions, (np.ones(9000),)),
         (forward, with_tangent, (np.ones(3), 4)),

@@ -213,3 +213,20 @@ def test_loops_over_elements_stay_loops() -> None:
     wanted = np.sum(big * np.add.outer(np.arange(300), np.arange(400)))
     np.testing.assert_allclose(untraced.accelerate(function, target="cpu")(big), wanted, rtol=1e-9)
     assert "for " in untraced.accelerate(function).inspect(big).stages["read"]
+
+
+def test_a_row_that_a_loop_reads_is_copied_rather_than_the_array() -> None:
+    def rows(x):
+        a = np.sin(x)
+        first = a[0].copy()
+        for i in range(1, 4):
+            a[i] = a[i - 1] * first + a[i]
+        for i in range(4):
+            a[i] = np.cos(a[i - 1]) * first
+        return a, first
+
+    compiled, x = untraced.accelerate(rows, target="numpy"), ARRAYS["q"]
+    source = compiled.inspect(x).source
+    assert "a[0].copy()" in source and "a = a.copy()" not in source, source
+    for got, want in zip(compiled(x), rows(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)

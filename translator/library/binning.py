@@ -42,10 +42,19 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 def _before(x: Any, y: Any) -> Any:
     """x < y with NaN last."""
+    if "c" in (x.dtype.kind, y.dtype.kind):
+        return _before_in_parts(np.real(x), np.imag(x), np.real(y), np.imag(y))
     less = x < y
     if y.dtype.kind == "f":
         less = less | (np.isnan(y) & ~np.isnan(x))
     return less
+
+
+def _before_in_parts(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """a + bi < c + di: those with an imaginary NaN alone come after all without NaN, then those with a real one."""
+    first, second = np.isnan(b) + 2 * np.isnan(a), np.isnan(d) + 2 * np.isnan(c)
+    a, b, c, d = (np.where(np.isnan(part), 0, part) for part in (a, b, c, d))
+    return (first < second) | ((first == second) & ((a < c) | ((a == c) & (b < d))))
 
 
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
@@ -97,10 +106,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
             interp(x, xp, part(fp), part(first), part(last), period) for part in (np.real, np.imag)
         )
         return of_parts(real, np.where(np.isnan(x), 0.0, imag))[()]
+    if np.iscomplexobj(left) or np.iscomplexobj(right):
+        raise TypeError("must be real number, not complex")
     x, xp, fp = x.astype(np.float64), xp.astype(np.float64), fp.astype(np.float64)
     if period is not None:
         x, xp = x % np.absolute(period), xp % np.absolute(period)
-        order = np.argsort(xp, kind="stable")
+        order = np.argsort(xp)
         xp, fp = xp[order], fp[order]
         xp = np.concatenate([xp[-1:] - np.absolute(period), xp, xp[:1] + np.absolute(period)])
         fp = np.concatenate([fp[-1:], fp, fp[:1]])

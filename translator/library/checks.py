@@ -15,7 +15,8 @@ from .support import Axis, axes_of
 def check_cast(what: str, given: Any, target: Any, casting: str, is_number: bool) -> None:
     """Raises DTypeError, as NumPy does, unless a value may be cast so; a Python number takes the dtype of its kind."""
     have, want = np.dtype(given), np.dtype(target)
-    if is_number and want.kind != "b" and "biufc".index(have.kind.replace("u", "i")) <= "biufc".index(want.kind):
+    order = "biufVc"  # V: bfloat16
+    if is_number and want.kind != "b" and order.index(have.kind.replace("u", "i")) <= order.index(want.kind):
         return
     if not np.can_cast(have, want, casting):  # type: ignore[arg-type]
         raise DTypeError(f"Cannot cast {what} from {have!r} to {want!r} according to the rule {casting!r}")

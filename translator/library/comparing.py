@@ -115,7 +115,7 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 
 def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
-    if x.dtype.kind in "biu":
+    if x.dtype.kind not in "fc":  # bfloat16, too, is none of NumPy's inexact types
         return x.copy()
     largest = np.finfo(x.dtype).max
     top = largest if posinf is None else posinf

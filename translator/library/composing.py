@@ -13,17 +13,23 @@ from .support import known, mask_positions, one_axis, only_axis
 
 
 def extract(condition: Any, arr: Any) -> Any:
-    return np.ravel(arr)[np.ravel(condition).astype(bool)]
+    """The elements where the condition is true; it may be shorter, or go on with false ones."""
+    return compress(np.ravel(condition), arr)
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """What stands at the True places of an axis, of all of `a` for None; the condition may be shorter."""
+    """What stands at the True places of an axis, of all of `a` for None; the condition may be shorter, or go on with
+    false ones.
+    """
     condition, x = np.asarray(condition), np.asarray(a) if axis is not None else np.ravel(a)
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     along = 0 if axis is None else one_axis(axis, x.ndim)
+    n = x.shape[along]
+    if condition.size > n and np.any(condition[n:]):
+        raise IndexError(f"a true element of the condition is out of bounds for axis {along} with size {n}")
     before = (slice(None),) * along
-    return x[(*before, slice(condition.size))][(*before, condition.astype(bool))]
+    return x[(*before, slice(condition.size))][(*before, condition[:n].astype(bool))]
 
 
 def compress_method(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:

@@ -20,8 +20,13 @@ def insert_plan(n: int, obj: Any, count: int) -> tuple[Any, Any, Any]:
     """Where np.insert puts the old elements and the new ones, and which of the `count` values each of those takes."""
     indices = np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj)
     indices = indices if indices.size else indices.astype(np.int64)
+    if indices.ndim > 1:
+        raise ValueError("index array argument obj to insert must be one dimensional or scalar")
     if indices.dtype.kind == "b":
         indices = np.flatnonzero(indices)
+    if indices.dtype.kind not in "iu":
+        kind = TypeError if indices.size == 1 else IndexError
+        raise kind(f"positions of np.insert must be integers, not {indices.dtype}")
     if np.any((indices < -n) | (indices > n)):
         raise IndexError(f"index {obj} is out of bounds for an axis of size {n}")
     indices = np.where(indices < 0, indices + n, indices)

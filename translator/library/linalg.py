@@ -38,7 +38,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
 
 def _inexact(x: Any) -> Any:
-    return x.astype(np.float64) if x.dtype.kind in "biu" else x
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)  # bfloat16, too, is none of those
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:

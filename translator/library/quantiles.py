@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from .checks import check_quantile, quantile_method
-from .support import axes_of, is_known, known, mean_dtypes, product, reduced_to
+from .support import axes_of, cut, is_known, known, mean_dtypes, product, reduced_to
 
 
 def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: Any = False) -> Any:
+    _check_kept(overwrite_input)
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, None)
     s = np.sort(_lines(a, axis), axis=-1)
@@ -29,6 +30,11 @@ def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: 
     return np.reshape(middle.astype(result), reduced_to(a.shape, axis, keepdims))[()]
 
 
+def _check_kept(overwrite_input: Any) -> None:
+    if known(overwrite_input):
+        cut("overwrite_input=True", "how far the array is sorted afterwards, NumPy decides", "leave it out")
+
+
 def _lines(a: Any, axis: Any) -> Any:
     """The elements that a reduction over `axis` takes together, along the last axis."""
     gone = axes_of(axis, a.ndim)
@@ -40,18 +46,21 @@ def _lines(a: Any, axis: Any) -> Any:
 def quantile(
     a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
 ) -> Any:
+    _check_kept(overwrite_input)
     return _quantile(np.asarray(a), np.asarray(q), _is_weak(q), axis, method, keepdims, False)
 
 
 def percentile(
     a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
 ) -> Any:
+    _check_kept(overwrite_input)
     return _quantile(np.asarray(a), np.true_divide(q, 100), _is_weak(q), axis, method, keepdims, False)
 
 
 def nanquantile(
     a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
 ) -> Any:
+    _check_kept(overwrite_input)
     a = np.asarray(a)
     return _quantile(a, np.asarray(q), _is_weak(q), axis, method, keepdims, a.dtype.kind == "f")
 
@@ -59,6 +68,7 @@ def nanquantile(
 def nanpercentile(
     a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
 ) -> Any:
+    _check_kept(overwrite_input)
     a = np.asarray(a)
     return _quantile(a, np.true_divide(q, 100), _is_weak(q), axis, method, keepdims, a.dtype.kind == "f")
 
@@ -152,6 +162,7 @@ def _at(s: Any, places: Any) -> Any:
 
 
 def nanmedian(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: Any = False) -> Any:
+    _check_kept(overwrite_input)
     a = np.asarray(a)
     if a.dtype.kind in "biu":
         return median(a, axis, keepdims=keepdims)

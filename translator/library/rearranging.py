@@ -50,7 +50,7 @@ def _total(shift: Any) -> Any:
 def _rolled(a: Any, shift: Any, axis: int) -> Any:
     """Along one axis. By a run-time number of places it is a slice of the array after itself."""
     n = a.shape[axis]
-    s = shift % n if n else 0
+    s = int(shift) % n if n else 0
     if not is_known(s):
         twice = np.concatenate([a, a], axis=axis)
         return twice[everywhere(a.ndim, axis, slice(n - s, n - s + n))]
@@ -82,7 +82,7 @@ def diag(v: Any, k: Any = 0) -> Any:
     n = v.shape[0] + abs(k)
     line = np.arange(v.shape[0])
     m = np.zeros((n, n), dtype=v.dtype)
-    m[line + max(-k, 0), line + max(k, 0)] = v
+    m[line - k if k < 0 else line, line + k if k > 0 else line] = v
     return m
 
 

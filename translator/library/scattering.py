@@ -10,7 +10,7 @@ import numpy as np
 
 def scattered(combine: Callable[[Any, Any], Any], x: Any, places: Any, value: Any) -> Any:
     """`x` after `combine(element, value)` at each of `places`, which count its elements in C order, one by one."""
-    flat = np.reshape(x, -1).copy()
+    flat = np.array(np.reshape(x, -1))
     values = np.reshape(np.broadcast_to(value, places.shape), -1)
     order = np.reshape(places, -1)
     for k in range(order.shape[0]):
@@ -20,7 +20,7 @@ def scattered(combine: Callable[[Any, Any], Any], x: Any, places: Any, value: An
 
 def changed(function: Callable[[Any], Any], x: Any, places: Any) -> Any:
     """`x` after `function(element)` at each of `places`, which count its elements in C order, one by one."""
-    flat = np.reshape(x, -1).copy()
+    flat = np.array(np.reshape(x, -1))
     order = np.reshape(places, -1)
     for k in range(order.shape[0]):
         flat[order[k]] = function(flat[order[k]])
@@ -52,19 +52,25 @@ def updated_in_place(x: Any, places: Any, values: Any, how: str) -> Any:
 
 def clipped(i: Any, n: int) -> Any:
     """An index of an axis of size n, negative ones counted from the end, moved inside."""
-    k = np.asarray(i)
+    k = np.asarray(i).astype(np.int64)
     return np.clip(np.where(k < 0, k + n, k), 0, n - 1)
 
 
 def wrapped(i: Any, n: int) -> Any:
     """An index modulo the size of the axis."""
-    return np.asarray(i) % n
+    return np.asarray(i).astype(np.int64) % n
 
 
 def or_behind(i: Any, n: int) -> Any:
     """An index of an axis of size n; n where it is out of range."""
-    k = np.asarray(i)
+    k = np.asarray(i).astype(np.int64)
     return np.where((k >= -n) & (k < n), np.where(k < 0, k + n, k), n)
+
+
+def unless_negative(i: Any, beyond: int) -> Any:
+    """An index; `beyond` where it is negative."""
+    k = np.asarray(i)
+    return np.where(k < 0, beyond, k)
 
 
 def extended(x: Any, axis: int, value: Any) -> Any:

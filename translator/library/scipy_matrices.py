@@ -13,7 +13,9 @@ from .support import known, only_plain
 
 
 def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """Gaussian elimination with the largest element of each column as pivot, of one matrix."""
+    """Gaussian elimination with the largest element of each column as pivot, of one matrix. The size of a complex
+    number is |re| + |im| here, as in LAPACK.
+    """
     a = np.asarray(a)
     only_plain("scipy.linalg.lu_factor", a.ndim == 2)
     m, n = a.shape
@@ -21,7 +23,7 @@ def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any
     pivots = np.zeros(min(m, n), dtype=np.int32)
     rows, columns = np.arange(m), np.arange(n)
     for k in range(min(m, n)):
-        p = np.argmax(np.where(rows < k, -1.0, np.abs(lu[:, k])))
+        p = np.argmax(np.where(rows < k, -1.0, np.abs(np.real(lu[:, k])) + np.abs(np.imag(lu[:, k]))))
         pivots[k] = p
         row = lu[p].copy()
         lu[p] = lu[k]

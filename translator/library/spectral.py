@@ -86,7 +86,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
         wrapped = np.where((wrapped == -half) & (d > 0), half, wrapped)
     limit = period / 2 if discont is None else discont
     steps = np.where(np.abs(d) < limit, 0, wrapped - d)
-    rest = p[..., 1:] + np.cumsum(steps, axis=-1)
+    rest = (p[..., 1:] + np.cumsum(steps, axis=-1)).astype(np.result_type(p, period))
     return np.moveaxis(np.concatenate([p[..., :1], rest], axis=-1), -1, axis)
 
 

@@ -17,7 +17,7 @@ COUNTS_ARE_INTS = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)  # i
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True) -> Any:
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, dtype)
-    total = np.sum(a.astype(inside), axis=axis, keepdims=keepdims, where=where)
+    total = np.sum(a.astype(inside), axis=axis, dtype=inside, keepdims=keepdims, where=where)  # small integers wrap
     return (total / _count(a, axis, keepdims, where)).astype(result)
 
 
@@ -364,6 +364,8 @@ def cov(
 ) -> Any:
     if np.ndim(m) > 2 or (y is not None and np.ndim(y) > 2):
         raise ValueError("m and y have more than 2 dimensions")
+    if isinstance(ddof, float) and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
     x = _observations(m, rowvar)
     if x.shape[0] == 0:
         return np.zeros((0, 0))

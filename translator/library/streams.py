@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import random as pythons
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -30,11 +30,16 @@ _KEY = 4
 _MASK = 2**64 - 1
 
 
+def _is_pythons(generator: Any) -> bool:
+    random = sys.modules.get("random")  # 2 ms to import, which are not spent where nobody has such a generator
+    return random is not None and type(generator) is random.Random
+
+
 def words_of(generator: Any, spare: bool = True) -> Words:
     """The state of a generator. Without `spare`, that a normal number is left over is not asked for: it takes long."""
     words = np.zeros(SIZES[kind_of(generator)], np.uint64)
     key = words[_KEY:].view(np.uint32)
-    if type(generator) is pythons.Random:
+    if _is_pythons(generator):
         _, state, left_over = generator.getstate()
         key[:], words[1] = state[:-1], state[-1]
         if left_over is not None:
@@ -62,7 +67,7 @@ def words_of(generator: Any, spare: bool = True) -> Words:
 def put_back(words: Words, generator: Any, spare: bool = True) -> None:
     """Let a generator go on from the state in `words`."""
     key = words[_KEY:].view(np.uint32)
-    if type(generator) is pythons.Random:
+    if _is_pythons(generator):
         left_over = float(words[3:4].view(np.float64)[0]) if words[2] else None
         generator.setstate((3, (*key.tolist(), int(words[1])), left_over))
         return
@@ -108,7 +113,9 @@ def _lies_in_memory() -> bool:
 def generator_of(words: Words, owner: str) -> Any:
     """A new generator with the state in `words`: a "Generator", a "RandomState" or a "Random"."""
     if owner == "Random":
-        made: Any = pythons.Random(0)
+        import random
+
+        made: Any = random.Random(0)
     elif owner == "RandomState":
         made = np.random.RandomState(0)
     else:

@@ -343,7 +343,6 @@ ASSOCIATIVE = frozenset(
         "logical_or",
         "logical_xor",
         "gcd",
-        "lcm",
     }
 )
 

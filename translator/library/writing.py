@@ -20,7 +20,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Elements of `a` in C order; `v` starts again where it is too short."""
-    places, values = np.ravel(np.asarray(ind)), np.ravel(_elements(v, a.dtype))
+    places, values = np.ravel(np.asarray(ind)).astype(np.int64), np.ravel(_elements(v, a.dtype))
     if places.size == 0 or values.size == 0:
         return
     if a.ndim == 0:

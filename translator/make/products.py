@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from .. import ops
 from ..builder import Builder
 from ..errors import ShapeError
@@ -83,6 +85,9 @@ def matmul(b: Builder, x: object, y: object) -> Atom:
     x, y = lift(x), lift(y)
     if not x.aval.ndim or not y.aval.ndim:
         raise ShapeError("matmul: a scalar operand has no axes to multiply over; use *")
+    if "V" in (x.aval.dtype.kind, y.aval.dtype.kind) and x.aval.dtype != y.aval.dtype:
+        loop, *_ = np.matmul.resolve_dtypes((x.aval.dtype, y.aval.dtype, None))  # bfloat16 has no loops with others
+        x, y = astype(b, x, loop), astype(b, y, loop)
     inner, row, column = 0, 1, 2
     x_core = (inner,) if x.aval.ndim == 1 else (row, inner)
     y_core = (inner,) if y.aval.ndim == 1 else (inner, column)

@@ -198,7 +198,8 @@ def by_power(x: Any, y: Any) -> Any:
 
 def d_power_x(x: Any, y: Any, z: Any) -> Any:
     if isinstance(y, int):
-        return np.where(y == 0, 0.0, y * x ** (y - 1))
+        p = y * x ** (y - 1)
+        return np.where(y == 0, np.zeros_like(p), p)  # 0.0 would make bfloat16 float64
     if isinstance(y, float | complex):
         p = y * x ** (y - 1)
         return np.where(y == 0, np.where(x == 0, 0.0, p), p)
@@ -211,6 +212,8 @@ def d_power_x(x: Any, y: Any, z: Any) -> Any:
 def d_power_y(x: Any, y: Any, z: Any) -> Any:
     if z.dtype.kind == "c":
         return z * np.log(np.where(x == 0, 1.0, x))
+    if isinstance(x, int | float):
+        return z * np.log(np.where(x > 0, x, 1.0)).astype(z.dtype)  # a number of the loop's, not NumPy's float64
     return z * np.log(np.where(x > 0, x, 1.0))  # a negative base allows no change of the exponent
 
 
@@ -512,10 +515,11 @@ def c_clip_high(t: Any, x: Any, low: Any, high: Any, z: Any) -> Any:
 
 def clip_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
     """np.clip is a method of its first argument, which is an array even where it was a Python number."""
-    dtypes, result = promote_loop([Aval((), avals[0].dtype), *avals[1:]])
-    if result.kind == "V":  # bfloat16, of which it has no loop
-        return (np.dtype(np.float32),) * len(dtypes), np.dtype(np.float32)
-    return dtypes, result
+    if any(a.dtype.kind == "V" for a in avals):  # bfloat16, of which it has no loop
+        zeros = [a.dtype.type(0).item() if a.weak else np.zeros((), a.dtype) for a in avals[1:]]
+        result = np.clip(np.zeros((), avals[0].dtype), *zeros).dtype
+        return (result,) * len(avals), result
+    return promote_loop([Aval((), avals[0].dtype), *avals[1:]])
 
 
 def by_clip(x: Any, low: Any, high: Any) -> Any:

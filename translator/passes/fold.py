@@ -19,7 +19,8 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, DTypeError
 from ..ir import Apply, Atom, Aval, Const, DType, Var, const
-from ..ops.core import NO_ATTRS, AxesAttrs, Cast, CreateAttrs, Elementwise, Index, Op, Put, Reshape
+from ..ops import bits
+from ..ops.core import NO_ATTRS, AxesAttrs, Cast, Contract, CreateAttrs, Elementwise, Index, Op, Put, Reshape
 from . import regions
 from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
 from .decided import literals, settled, where_true
@@ -53,6 +54,8 @@ def _rules(call: Call, definitions: Definitions) -> Found:
             return regions.reshape(call, definitions)
         case Put():
             return regions.put(call, definitions)
+        case Contract():
+            return regions.product(call)
         case _:
             return None
 
@@ -126,6 +129,8 @@ class _Elementwise:
     def computes_the_same(self, call: Call) -> bool:
         """Whether type and loop are those of the operation as it stands."""
         before, after = [a.aval for a in self.args], [a.aval for a in call.args]
+        if self.op.name in bits.NAMES and after[0].weak:  # Python's numbers have no method `view`
+            return False
         try:
             if self.op.infer(before, NO_ATTRS) != self.op.infer(after, NO_ATTRS):
                 return False

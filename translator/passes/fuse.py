@@ -58,7 +58,7 @@ from .alignment import (
     through,
 )
 from .groups import close, report
-from .units import COSTLY, Shaped, Unit, merger, storable
+from .units import BITS, COSTLY, Shaped, Unit, merger, storable
 
 __all__ = ["fuse", "report"]
 
@@ -331,7 +331,7 @@ class _Fusion:
         """Merge groups over one domain that read the same array: it is read once."""
         readers: dict[Var, list[Unit]] = {}
         for unit in self.units.values():
-            if unit.kind in ("pointwise", "row"):
+            if unit.kind in ("pointwise", "row", "reduce"):
                 for v in self.reads(unit):
                     if v.aval.shape == unit.domain and v.aval.size > 1:
                         readers.setdefault(v, []).append(unit)
@@ -453,7 +453,7 @@ class _Fusion:
         if v in closure:
             return True
         s = home.members[v]
-        if isinstance(s.op, Reduce | Contract) or s.op.name in COSTLY or len(closure) >= 6:
+        if isinstance(s.op, Reduce | Contract) or s.op.name in COSTLY | BITS or len(closure) >= 6:
             return False
         for a in s.args:
             root, _ = self.origin(a)

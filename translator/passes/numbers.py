@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..ir import Atom, Const, DType, const
+from ..ir import Atom, Const, DType, const, is_filled
 from .calls import Definitions, made_by
+
+LONGEST = 64  # elements of a constant that are looked at
 
 
 def uniform(atom: Atom, definitions: Definitions) -> Const | None:
-    """The one value that all elements have: of a constant of one element, or of `np.full` of one."""
+    """The one value that all elements have: of a constant filled with it, if it is a short one, or of `np.full`."""
     if isinstance(atom, Const):
         if atom.aval.shape == ():
             return atom
-        return const(atom.value.reshape(())[()]) if atom.aval.size == 1 else None
+        filled = atom.aval.size <= LONGEST and is_filled(atom.value)
+        return const(atom.value.flat[0]) if filled else None
     made = made_by(atom, ops.FULL, definitions)
     if made is None or not isinstance(made.args[0], Const):
         return None

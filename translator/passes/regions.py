@@ -7,14 +7,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Atom, Const, Var
+from ..ir import Atom, Const, Var, const
 from ..ops.core import (
     At,
     AxesAttrs,
     CastAttrs,
     ConcatenateAttrs,
+    ContractAttrs,
     CreateAttrs,
     Dim,
     Dyn,
@@ -27,6 +32,8 @@ from ..ops.core import (
 )
 from .calls import Call, Definitions, Found, Nested, made_by
 from .numbers import is_exact, strong, uniform
+
+MOST_PARTS = 16  # of an array that is stored part by part
 
 
 def cast(call: Call, definitions: Definitions) -> Found:
@@ -55,6 +62,8 @@ def reshape(call: Call, definitions: Definitions) -> Found:
             parts, axis = found
             raised = tuple(Call(ops.EXPAND_DIMS, (a,), AxesAttrs((axis,))) for a in parts)
             return Nested(ops.CONCATENATE, raised, ConcatenateAttrs(axis))
+        if call.op is ops.TRANSPOSE:
+            return _turned_product(call, definitions)
         if call.op not in (ops.EXPAND_DIMS, ops.SQUEEZE) or not isinstance(call.attrs, AxesAttrs):
             return None
         return _reduced(call.args[0], call.attrs.axes, call.op is ops.EXPAND_DIMS, definitions)
@@ -66,7 +75,8 @@ def reshape(call: Call, definitions: Definitions) -> Found:
 
 def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
     """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
-    with something done to it between.
+    with something done to it between: `np.sum(y, axis=1) / z` for
+    `(np.sum(y, axis=1, keepdims=True) / z[:, None])[:, 0]`.
     """
     made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
     if made is None:
@@ -76,11 +86,40 @@ def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Defini
         return Call(made.op, made.args, ReduceAttrs(axes, keepdims)) if wanted else None
     if not isinstance(made.op, Elementwise):
         return None
-    arrays = [a for a in made.args if not (isinstance(a, Const) and a.aval.shape == ())]
-    inner = _reduced(arrays[0], axes, keepdims, definitions) if len(arrays) == 1 else None
-    if inner is None:
+    found: list[Atom | Call | Nested] = []
+    for a in made.args:
+        raised = made_by(a, ops.EXPAND_DIMS, definitions) if a.aval.ndim == x.aval.ndim and not keepdims else None
+        plain = raised.args[0] if raised is not None and raised.attrs == AxesAttrs(axes) else None
+        inner = a if isinstance(a, Const) and a.aval.shape == () else plain or _reduced(a, axes, keepdims, definitions)
+        if inner is None:
+            return None
+        found.append(inner)
+    arrays = sum(not isinstance(a, Const) for a in found)
+    return Nested(made.op, tuple(found)) if arrays == 1 or (arrays and not keepdims) else None
+
+
+def product(call: Call) -> Call | None:
+    """A product with a constant matrix as one with its transpose, where that is how the other lies: `a.T @ x` for a
+    known `a`.
+    """
+    if not isinstance(call.attrs, ContractAttrs):
         return None
-    return Nested(made.op, tuple(inner if a is arrays[0] else a for a in made.args))
+    lhs, rhs, out = call.attrs.lhs, call.attrs.rhs, call.attrs.out
+    x, y = call.args
+    if _is_known_matrix(x) and lhs[0] in rhs and lhs[0] not in out and lhs[1] in out:
+        return Call(call.op, (_turned(x), y), ContractAttrs(lhs[::-1], rhs, out))
+    if _is_known_matrix(y) and rhs[1] in lhs and rhs[1] not in out and rhs[0] in out:
+        return Call(call.op, (x, _turned(y)), ContractAttrs(lhs, rhs[::-1], out))
+    return None
+
+
+def _is_known_matrix(a: Atom) -> bool:
+    return isinstance(a, Const) and a.aval.ndim == 2 and a.aval.size <= make.FOLD_LIMIT
+
+
+def _turned(a: Atom) -> Const:
+    assert isinstance(a, Const)
+    return const(np.ascontiguousarray(a.value.T))
 
 
 def index(call: Call, definitions: Definitions) -> Found:
@@ -159,9 +198,48 @@ def put(call: Call, definitions: Definitions) -> Found:
     x, value = call.args
     read = made_by(value, ops.INDEX, definitions)
     if read is None or read.args[0] is not x:
-        return None
+        return _assembled(call, definitions)
     assert isinstance(call.attrs, IndexAttrs) and isinstance(read.attrs, IndexAttrs)
     return x if _place(call.attrs, call.args) == _place(read.attrs, read.args) else None
+
+
+def _assembled(call: Call, definitions: Definitions) -> Nested | None:
+    """`np.concatenate([a, b])` for a new array whose parts are stored one by one: `x[:2] = a; x[2:] = b`."""
+    x, parts = call.args[0], [call]
+    while (made := made_by(x, ops.PUT, definitions)) is not None and len(parts) < MOST_PARTS:
+        if len(made.args) > 2 or not isinstance(x, Var) or not definitions.is_read_once(x):
+            return None
+        parts.append(Call(made.op, made.args, made.attrs))
+        x = made.args[0]
+    if len(parts) < 2 or (made_by(x, ops.FULL, definitions) or made_by(x, ops.EMPTY, definitions)) is None:
+        return None
+    shape, dims = x.aval.shape, [p.attrs.dims for p in parts if isinstance(p.attrs, IndexAttrs)]
+    apart = [i for i, n in enumerate(shape) if any(d[i] != Run(0, n) for d in dims)]
+    if len(apart) != 1 or any(p.args[1].aval.dtype != x.aval.dtype for p in parts):
+        return None
+    (axis,) = apart
+    found = sorted((_first_and_length(d[axis]), k) for k, d in enumerate(dims))
+    ends = [first + length for (first, length), _ in found]
+    if [first for (first, _), _ in found] != [0, *ends[:-1]] or ends[-1] != shape[axis]:
+        return None
+    pieces: list[Atom | Call | Nested] = []
+    for (_, length), k in found:
+        value, single = parts[k].args[1], isinstance(dims[k][axis], At)
+        wanted = tuple(length if i == axis else n for i, n in enumerate(shape) if not (single and i == axis))
+        if value.aval.shape != wanted:
+            return None
+        pieces.append(Call(ops.EXPAND_DIMS, (value,), AxesAttrs((axis,))) if single else value)
+    return Nested(ops.CONCATENATE, tuple(pieces), ConcatenateAttrs(axis))
+
+
+def _first_and_length(d: Dim) -> tuple[int, int]:
+    """Of what is known to be there; nothing else has an end that fits."""
+    match d:
+        case At(index=int() as i):
+            return i, 1
+        case Run(start=int() as first, size=size, step=1):
+            return first, size
+    return -1, 0
 
 
 def _turned_stack(call: Call, definitions: Definitions) -> tuple[tuple[Atom, ...], int] | None:
@@ -177,6 +255,21 @@ def _turned_stack(call: Call, definitions: Definitions) -> tuple[tuple[Atom, ...
     if rest != sorted(rest) or not all(r is not None and r.attrs == AxesAttrs((axis,)) for r in raised):
         return None
     return tuple(r.args[0] for r in raised if r is not None), call.attrs.axes.index(axis)
+
+
+def _turned_product(call: Call, definitions: Definitions) -> Call | Nested | None:
+    """`np.outer(y, x)` for `np.outer(x, y).T`, and with a minus in between, which goes in front."""
+    x = call.args[0]
+    made = definitions.get(x) if isinstance(x, Var) and definitions.is_read_once(x) else None
+    if made is None:
+        return None
+    if made.op is ops.NEGATIVE:
+        inner = _turned_product(replace(call, args=made.args), definitions)
+        return None if inner is None else Nested(ops.NEGATIVE, (inner,))
+    if not isinstance(made.attrs, ContractAttrs) or any(a.aval.ndim != 1 for a in made.args) or x.aval.ndim != 2:
+        return None
+    lhs, rhs = made.attrs.rhs, made.attrs.lhs
+    return Call(made.op, made.args[::-1], ContractAttrs(lhs, rhs, lhs + rhs))
 
 
 def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:

@@ -51,9 +51,11 @@ from ..ops.core import Cast, Contract, Create, Elementwise, IndexAttrs, Linalg, 
 from ..records import dataclass
 from ..remake import remake
 from ..thrown import settled
+from .bounded import answered, any_place
 from .calls import Call, Definitions, Found, Nested
 from .dead import dead_code
 from .fold import opposite, rewrite
+from .numbers import is_power_of_two, number_of
 from .unread import unread_stores
 
 __all__ = ["dead_code", "simplify"]
@@ -101,6 +103,7 @@ class _Walk:
         self.replaced: dict[Var, Atom] = {}
         self.definitions = Definitions(uses)
         self.depth: dict[Var, int] = {}
+        self.loops: list[For] = []  # those around the current block
 
     # scopes
 
@@ -189,6 +192,10 @@ class _Walk:
             if found is None and call.op is ops.INDEX:
                 found = self.of_the_whole(call)
             if found is None:
+                found = answered(call, self.loops, self.definitions.made) or any_place(call, self.definitions)
+            if found is None and (call.op is ops.SOLVE or call.op is ops.CONTRACT):
+                found = self.of_known(call)
+            if found is None:
                 return call
             if isinstance(found, Nested):
                 found = self.flat(found, s)
@@ -209,6 +216,21 @@ class _Walk:
         if dims is None or self.is_stored_into_since(inner):
             return None
         return Call(ops.INDEX, (*inner.args, *call.args[1:]), IndexAttrs(dims))
+
+    def of_known(self, call: Call) -> Call | None:
+        """`0.5 * solve(a, y)` for `solve(a, 0.5 * y)` where the former is known without the factor, a power of two."""
+        for i, a in enumerate(call.args):
+            scaled = self.definitions.get(a) if isinstance(a, Var) and (i or call.op is ops.CONTRACT) else None
+            if scaled is None or scaled.op is not ops.MULTIPLY:
+                continue
+            for c, x in (scaled.args, scaled.args[::-1]):
+                number = number_of(c)
+                if number is None or not is_power_of_two(number) or x.aval != a.aval or x.aval.dtype.kind not in "fc":
+                    continue
+                known = self.shared(self.key(replace(call, args=(*call.args[:i], x, *call.args[i + 1 :]))))
+                if known is not None:
+                    return Call(ops.MULTIPLY, (known, c))
+        return None
 
     def is_stored_into_since(self, made: Apply) -> bool:
         for s in reversed(self.levels[-1].statements):
@@ -287,14 +309,20 @@ class _Walk:
         condition = self.atom(s.condition)
         if isinstance(condition, Const) and not condition.value:
             return
-        key = ("raise", _atom_key(condition))
-        if self.shared(key) is not None:  # it has been raised before
+        if self.has_raised(condition):
             return
         if isinstance(condition, Var):
-            self.levels[-1].known[key] = condition
+            self.levels[-1].known["raise", _atom_key(condition)] = condition
         body = self.block(s.body)
         error, values = settled(s.error, body.results)
         self.append(Raise(condition, replace(body, results=values), error, s.span))
+
+    def has_raised(self, condition: Atom) -> bool:
+        """Whether something has been raised before where it is true, or where either of the two is that it says."""
+        if self.shared(("raise", _atom_key(condition))) is not None:
+            return True
+        made = self.definitions.get(condition) if isinstance(condition, Var) else None
+        return made is not None and made.op is ops.LOGICAL_OR and all(map(self.has_raised, made.args))
 
     def block(self, block: Block) -> Block:
         self.open(block.params)
@@ -320,11 +348,13 @@ class _Walk:
         same: dict[int, int] = {}
         while True:
             self.open((index, *carried), loop=True, certain=certain)
+            self.loops.append(replace(s, range=turns))
             self.statements(s.body.statements)
             results = self.atoms(s.body.results)
             statements = self.close()
+            self.loops.pop()
             fewer = self.varying(carried, results, inits, slots)
-            fewer = self.single(fewer, carried, results, inits, same)
+            fewer = self.single(fewer, (carried, results, inits), statements, same)
             if len(fewer) == len(slots):
                 break
             slots = fewer
@@ -355,7 +385,7 @@ class _Walk:
             results = self.atoms(s.body.results)
             statements = self.close()
             fewer = self.varying(carried, results, inits, slots, s.condition.params)
-            fewer = self.single(fewer, carried, results, inits, same, s.condition.params)
+            fewer = self.single(fewer, (carried, results, inits), statements, same, s.condition.params)
             if len(fewer) == len(slots):
                 break
             slots = fewer
@@ -403,18 +433,19 @@ class _Walk:
     def single(
         self,
         slots: Sequence[int],
-        carried: Sequence[Var],
-        results: Sequence[Atom],
-        inits: Sequence[Atom],
+        rows: tuple[Sequence[Var], Sequence[Atom], Sequence[Atom]],
+        statements: Sequence[Statement],
         same: dict[int, int],
         twins: Sequence[Var] = (),
     ) -> list[int]:
         """The slots without those that always hold what an earlier one does, a second tape of one value: these are
-        entered in `same`.
+        entered in `same`. `rows`: what is carried, what the body's `statements` make of it, and what it starts from.
         """
+        carried, results, inits = rows
         kept: dict[object, int] = {}
+        branches = {t: (s, k) for s in statements if isinstance(s, If) for k, t in enumerate(s.targets)}
         for i in slots:
-            first = kept.setdefault(self.course(carried[i], results[i], inits[i]) or i, i)
+            first = kept.setdefault(self.course(carried[i], results[i], inits[i], branches) or i, i)
             if first != i:
                 same[i] = first
         for i, first in same.items():
@@ -423,8 +454,16 @@ class _Walk:
                 self.replace(twins[i], self.atom(twins[first]))
         return list(kept.values())
 
-    def course(self, param: Var, result: Atom, init: Atom) -> tuple[object, ...] | None:
-        """What a carried value starts from and what one statement makes of it in a turn; None where that is more."""
+    def course(
+        self, param: Var, result: Atom, init: Atom, branches: Mapping[Var, tuple[If, int]]
+    ) -> tuple[object, ...] | None:
+        """What a carried value starts from and what one statement makes of it in a turn; None where that is more. A
+        branch may leave it, or set it to what is known.
+        """
+        if isinstance(result, Var) and result in branches:
+            s, k = branches[result]
+            ends = [a.key if isinstance(a := side.results[k], Const) else a is param for side in (s.then, s.orelse)]
+            return None if False in ends else (_atom_key(init), param.aval, id(s), *ends)
         made = self.definitions.get(result) if isinstance(result, Var) else None
         if made is None or made.args[0] is not param or any(a is param for a in made.args[1:]):
             return None

@@ -41,6 +41,8 @@ COSTLY = frozenset(
         "hypot",
     )
 )
+BITS = frozenset(("threefry2x32", "threefry_bits32"))
+"""A hundred operations on integers for 32 random bits."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Stores of a loop that no later turn reads are dropped: each turn reads what the array was before the loop.
+"""Stores in loops of what nothing reads any more are dropped: no later trip, and nothing behind the loop.
 
     def f(x, n):                        def f(x, n):
         a = x.copy()                        s = 0.0
@@ -8,119 +8,114 @@
             a[i] = 0.0
         return s
 
-Backward loops have such stores: the cotangent of what a turn has stored is zero for the turns before it.
+Backward loops have such stores: the cotangent of what a trip has stored is zero for the trips before it. Whether a read
+may meet a store is asked of `derive/meetings.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..derive.differences import Bound, Makers, Term, bounds_of, contradict, offset_of
-from ..derive.linear import index_parts
-from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, uses_of, walk, with_blocks
-from ..ops.core import At, Dim, Dyn, Index, Put, Run
-from ..rewrite import substituted
-from .dead import dead_code, live_variables
+from .. import ops
+from ..derive.differences import Makers
+from ..derive.meetings import Access, Meetings, accesses_in, known_inside, versions_of
+from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, blocks_of, uses_of, walk
+from ..ops.core import At, Index, IndexAttrs, Put, Run
+from ..rewrite import Substitution, substituted
+from .dead import dead_code
+
+MOST = 16  # stores into one array that are looked at: each is compared with each read
 
 
 def unread_stores(function: Function) -> Function:
     """`function` without such stores; the same object where there are none."""
     if not any(isinstance(s, For) for s in walk(function.body)):
         return function
-    seeker = _Seeker(live_variables(function.body))
-    body = seeker.block(function.body)
-    return dead_code(replace(function, body=body)) if seeker.found else function
+    makers = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
+    before: Substitution = {}
+    for store in _unread(function.body, makers, uses_of(function.body)):
+        x = store.args[0]
+        before[store.targets[0]] = before.get(x, x) if isinstance(x, Var) else x
+    if not before:
+        return function
+    for t in before:  # a store may stand in front of what it stores into, as the end of a trip does
+        while isinstance(x := before[t], Var) and x in before:
+            before[t] = before[x]
+    return dead_code(replace(function, body=substituted(function.body, before)))
 
 
-class _Seeker:
-    def __init__(self, live: set[Var]) -> None:
-        self.live = live
-        self.found = False
-
-    def block(self, block: Block) -> Block:
-        return replace(block, statements=tuple(map(self.statement, block.statements)))
-
-    def statement(self, s: Statement) -> Statement:
-        match s:
-            case If() | While():
-                return with_blocks(s, self.block)
-            case For():
-                return self.loop(replace(s, body=self.block(s.body)))
-        return s
-
-    def loop(self, s: For) -> For:
-        """The loop whose turns read, in place of an array that it stores into, the one that it starts from."""
-        slots = [k for k, t in enumerate(s.targets) if t not in self.live and s.body.params[k + 1] in self.live]
-        if not slots:
-            return s
-        uses = uses_of(s.body)
-        made = {t: x for x in s.body.statements if isinstance(x, Apply) for t in x.targets}
-        for k in slots:
-            p, init = s.body.params[k + 1], s.inits[k]
-            if isinstance(init, Var) and _reads_are_apart(s, k, uses, made):
-                self.found = True
-                s = replace(s, body=substituted(s.body, {p: init}))
-                results = (*s.body.results[:k], init, *s.body.results[k + 1 :])
-                s = replace(s, body=replace(s.body, results=results))
-        return s
+def _unread(block: Block, makers: Makers, uses: Mapping[Var, int]) -> Iterator[Apply]:
+    """The stores in loops of a block, at any depth, that nothing reads."""
+    for i, s in enumerate(block.statements):
+        if isinstance(s, For):
+            for array in _arrays(s, block.statements[i + 1 :], makers, uses):
+                yield from array.unread()
+        for inner in blocks_of(s):
+            yield from _unread(inner, makers, uses)
 
 
-def _reads_are_apart(s: For, slot: int, uses: Mapping[Var, int], made: Mapping[Var, Apply]) -> bool:
-    """Whether a turn only ever reads elements of the carried array that no turn before it has stored."""
-    p = s.body.params[slot + 1]
-    stores: list[Apply] = []
-    version = s.body.results[slot]
-    while version is not p:
-        put = made.get(version) if isinstance(version, Var) else None
-        if put is None or not isinstance(put.op, Put) or uses[put.targets[0]] != 1:
-            return False
-        stores.append(put)
-        version = put.args[0]
-    indices = _Indices(s, made)
-    if not all(map(indices.are_inside, stores)):
-        return False  # such a store raises an IndexError
-    reads = [t for t in walk(s.body) if isinstance(t, Apply) and isinstance(t.op, Index) and t.args[0] is p]
-    if uses[p] != len(reads) + 1:
-        return False
-    index = s.body.params[0]
-    return all(_axis_apart(r, t, index, indices) for r in reads for t in stores)
+class _Array:
+    """An array that a loop carries: the stores into it, and all that reads it from then on."""
+
+    def __init__(self, meetings: Meetings, stores: Sequence[Access], reads: Sequence[Access]) -> None:
+        self.meetings, self.stores, self.reads = meetings, stores, reads
+
+    def unread(self) -> Iterator[Apply]:
+        reads = [(r, self.meetings.counts_up(r)) for r in self.reads]
+        for s in self.stores:
+            inside = _is_plain(s.statement) and self.meetings.counts_up(s) and self.meetings.stays_inside(s)
+            if inside and all(up and not self.meetings.meets(s, r, later=True) for r, up in reads):
+                yield s.statement
 
 
-class _Indices:
-    """Indices of axes as sums of the loop's index and a number, where they cannot be negative."""
+def _arrays(s: For, behind: Sequence[Statement], makers: Makers, uses: Mapping[Var, int]) -> Iterator[_Array]:
+    """The arrays that a loop stores into, of which it is known what reads them."""
+    accesses = list(accesses_in(s))
+    if not any(isinstance(a.statement.op, Put) for a in accesses):
+        return
+    inside: dict[Var, Statement] = {t: x for x in walk(s.body) for t in x.targets}
+    meetings = Meetings(s, *known_inside(s, makers))
+    for t, p, r in zip(s.targets, s.body.params[1:], s.body.results, strict=True):
+        versions = versions_of(p, r, inside) if p.aval.shape and r is not p else None
+        if versions is None:
+            continue
+        after = _reads_behind(t, behind, uses)
+        mine = [a for a in accesses if a.statement.args[0] in versions]
+        stores = [a for a in mine if isinstance(a.statement.op, Put)]
+        if after is None or len(stores) > MOST or not _is_all(s, r, versions, mine, uses):
+            continue
+        yield _Array(meetings, stores, [*(a for a in mine if a.statement.op is not ops.PUT), *after])
 
-    def __init__(self, s: For, makers: Makers) -> None:
-        self.makers = makers
-        self.bounds: list[Bound] = bounds_of(s, makers, {})
 
-    def of(self, dim: Dim, dyn: Sequence[Atom]) -> Term | None:
-        if not isinstance(dim, At) or not isinstance(dim.index, Dyn):
+def _is_all(s: For, result: Atom, versions: set[Var], accesses: Sequence[Access], uses: Mapping[Var, int]) -> bool:
+    """Whether the array goes nowhere but into these accesses, and from trip to trip."""
+    found = Counter([result, *(a.statement.args[0] for a in accesses)])
+    for x in walk(s.body):
+        if isinstance(x, For | If):
+            ways = [x.inits] if isinstance(x, For) else []
+            for atoms in (*ways, *(b.results for b in blocks_of(x))):
+                found.update(a for a, t in zip(atoms, x.targets, strict=True) if t in versions)
+    return all(uses[v] == found[v] for v in versions)
+
+
+def _reads_behind(t: Var, behind: Sequence[Statement], uses: Mapping[Var, int]) -> list[Access] | None:
+    """What reads elements of the array that a loop leaves; None where it is used in another way."""
+    found: list[Access] = []
+    waiting = [t]
+    while waiting:
+        v = waiting.pop()
+        known = [x for x in behind if isinstance(x, Apply) and isinstance(x.op, Index | Put) and x.args[0] is v]
+        if uses[v] != len(known):
             return None
-        unknown, number = offset_of(dyn[dim.index.arg], self.makers)
-        negative: Bound = (unknown, None, -1 - number)
-        return (unknown, number) if contradict([*self.bounds, negative]) else None
-
-    def are_inside(self, store: Apply) -> bool:
-        """Whether each index of a store is surely inside its axis."""
-        dims, dyn = index_parts(store, 2)
-        return all(self._is_inside(d, dyn, n) for d, n in zip(dims, store.args[0].aval.shape, strict=True))
-
-    def _is_inside(self, dim: Dim, dyn: Sequence[Atom], n: int) -> bool:
-        if isinstance(dim, At | Run) and not isinstance(dim.index if isinstance(dim, At) else dim.start, Dyn):
-            return True
-        place = self.of(dim, dyn)
-        if place is None:
-            return False
-        beyond: Bound = (None, place[0], place[1] - n)
-        return contradict([*self.bounds, beyond])
+        waiting += (x.targets[0] for x in known if isinstance(x.op, Put))
+        found += (Access(x, sys.maxsize, (), ()) for x in known if x.op is not ops.PUT)
+    return found
 
 
-def _axis_apart(read: Apply, store: Apply, index: Var, indices: _Indices) -> bool:
-    """Whether there is an axis along which both take the element that belongs to the turn: other turns take others."""
-    (read_dims, read_dyn), (store_dims, store_dyn) = index_parts(read, 1), index_parts(store, 2)
-    for r, t in zip(read_dims, store_dims, strict=True):
-        place = indices.of(r, read_dyn)
-        if place is not None and place[0] is index and place == indices.of(t, store_dyn):
-            return True
-    return False
+def _is_plain(store: Apply) -> bool:
+    """Whether each index is a place, or a slice that is known."""
+    assert isinstance(store.attrs, IndexAttrs)
+    return all(isinstance(d, At) or (isinstance(d, Run) and isinstance(d.start, int)) for d in store.attrs.dims)

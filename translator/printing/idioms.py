@@ -51,6 +51,7 @@ from ..ops.core import (
 from ..ops.structural import same, zero
 from ..records import dataclass
 from ..rewrite import rebuilt, spelled_out
+from .pieces import LONGEST_LITERAL
 from .temporaries import is_temporary
 
 
@@ -69,6 +70,7 @@ LAST_TWO = {"axis1": -2, "axis2": -1}
 DIAGONAL = Linalg(
     name="diagonal", numpy="np.diagonal", evaluate=np.diagonal, shape=_first_shape, options=(LAST_TWO, LAST_TWO)
 )
+DIAGONAL_MATRIX = replace(DIAG, name="diagonal_matrix")
 CROSS = Linalg(name="cross", numpy="np.cross", evaluate=np.cross, shape=_first_shape)
 INV = Linalg(name="inv", numpy="np.linalg.inv", evaluate=np.linalg.inv, shape=_first_shape)
 
@@ -87,7 +89,7 @@ def with_idioms(function: Function) -> Function:
     def named(s: Apply) -> Apply:
         if s.targets[0] in fleeting and (found := _diagonal(s, makers.get)) is not None:
             return found
-        for idiom in (_norm, _numbers, _triangle, _unit, _inverse, _joined):
+        for idiom in (_norm, _numbers, _triangle, _unit, _inverse, _joined, _diagonal_matrix):
             if (found := idiom(s, makers.get)) is not None:
                 return found
         return s
@@ -108,7 +110,7 @@ def _stacked(s: Apply, maker: Maker) -> Sequence[Statement]:
     before: list[Statement] = []
     args: list[Atom] = []
     for a, m in zip(s.args, made, strict=True):
-        filled = _filling(a, m)
+        filled = _filling(a, m) if a.aval.size > LONGEST_LITERAL or isinstance(a, Var) else None
         if filled is not None and a.aval.ndim > 1 and a.aval.shape[axis] == 1:
             shape = (*a.aval.shape[:axis], *a.aval.shape[axis + 1 :])
             plain, part = Var("", Aval(shape, a.aval.dtype)), Var("", a.aval)
@@ -200,6 +202,24 @@ def _diagonal(s: Apply, maker: Maker) -> Apply | None:
     every = _made(s.args[1], ops.IOTA, maker) is not None and s.args[1].aval.shape == (min(shape[-2:]),)
     op = DIAGONAL if lead else DIAG
     return Apply(s.targets, op, s.args[:1], LinalgAttrs(), s.span) if both and whole and every else None
+
+
+def _diagonal_matrix(s: Apply, maker: Maker) -> Apply | None:
+    """np.diag of a vector: zeros, and the vector along their diagonal."""
+    if s.op is not ops.PUT or len(s.args) != 3 or s.args[0].aval.ndim != 2:
+        return None
+    assert isinstance(s.attrs, IndexAttrs)
+    zeros, line, (n, m) = _made(s.args[0], ops.FULL, maker), s.args[2], s.args[0].aval.shape
+    both = all(isinstance(d, Gather) for d in s.attrs.dims)
+    every = n == m and _made(line, ops.IOTA, maker) is not None and line.aval.shape == (n,)
+    alike = s.args[1].aval == Aval((n,), s.args[0].aval.dtype)
+    if zeros is None or not (both and every and alike) or not (is_number(zeros[0], 0) and _is_positive(zeros[0])):
+        return None
+    return Apply(s.targets, DIAGONAL_MATRIX, s.args[1:2], LinalgAttrs(), s.span)
+
+
+def _is_positive(a: Atom) -> bool:
+    return isinstance(a, Const) and not np.signbit(a.value)
 
 
 def _inverse(s: Apply, maker: Maker) -> Apply | None:

@@ -29,15 +29,32 @@ class Move:
 
 
 def in_turn(moves: Sequence[Move]) -> Iterator[list[Move]]:
-    """One after the other in an order that allows it; those for which there is none, at once."""
+    """One after the other in an order that allows it; those for which there is none, at once. Adjoints become numbers
+    at once, too.
+    """
     waiting = list(moves)
     while waiting:
-        ready = next((m for m in waiting if not any(m.target in o.reads for o in waiting if o is not m)), None)
-        if ready is None:
+        ready = [m for m in waiting if not any(m.target in o.reads for o in waiting if o is not m)]
+        if not ready:
             yield waiting
             return
-        yield [ready]
-        waiting.remove(ready)
+        first = [m for m in ready if _is_start(m)] if _is_start(ready[0]) else ready[:1]
+        yield first
+        waiting = [m for m in waiting if m not in first]
+
+
+def _is_start(m: Move) -> bool:
+    """Whether an adjoint becomes a number that is written out."""
+    if not m.target.startswith("d_") or m.reads:
+        return False
+    return isinstance(m.value, ast.Constant) or (isinstance(m.value, ast.Call) and _is_number(m.value))
+
+
+def _is_number(made: ast.Call) -> bool:
+    match made:
+        case ast.Call(ast.Attribute(ast.Name("np"), kind), [ast.Constant()], []):
+            return kind.startswith("float")
+    return False
 
 
 def assignment(moves: Sequence[Move]) -> str:

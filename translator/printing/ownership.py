@@ -501,7 +501,12 @@ class Ownership:
                 shared[k] = mine
                 changed = True
             elif k not in copied and not self._init_is_owned(s, k):
-                if params[k] in written and params[k].aval.shape:
+                views = self._smaller_views(s, k)
+                if params[k] in written and params[k].aval.shape and views:
+                    for v in views:  # rather than the whole array
+                        self._copy_view(v)
+                    changed = True
+                elif params[k] in written and params[k].aval.shape:
                     copied.add(k)
                 else:
                     shared[k] = mine
@@ -509,13 +514,26 @@ class Ownership:
         return changed
 
     def _init_is_owned(self, s: For | While, k: int) -> bool:
+        return self._init_is_apart(s, k) and not self._sharers_of_init(s, k)
+
+    def _init_is_apart(self, s: For | While, k: int) -> bool:
         base = self.of(s.inits[k])
         if base & self.unowned or s.inits[k] in self.views:
             return False
-        if any(base & self.of(other) for j, other in enumerate(s.inits) if j != k):
-            return False
+        return not any(base & self.of(other) for j, other in enumerate(s.inits) if j != k)
+
+    def _sharers_of_init(self, s: For | While, k: int) -> list[Var]:
+        """What is needed in the loop or behind it and may share the memory of an initial value."""
+        base = self.of(s.inits[k])
         alive = self.lifetimes.through[id(s)] | (self.lifetimes.after[id(s)] & ~self.lifetimes.mask(s.targets))
-        return not any(self.of(v) & base for v in self.lifetimes.members(alive & self.roots.holders(base)))
+        return [v for v in self.lifetimes.members(alive & self.roots.holders(base)) if self.of(v) & base]
+
+    def _smaller_views(self, s: For | While, k: int) -> list[Var]:
+        """What shares the memory of an initial value, where that is parts of it which can be copied instead."""
+        init, sharers = s.inits[k], self._sharers_of_init(s, k)
+        if not isinstance(init, Var) or not self._init_is_apart(s, k):
+            return []
+        return sharers if all(v is not init and self._is_view_of_smaller(v, init) for v in sharers) else []
 
     def _written(self, s: For | While, params: Sequence[Var]) -> Roots:
         """The variables whose memory the loop's stores write, in this trip or, under another name, in a later one."""

@@ -58,6 +58,7 @@ from ..shortcut import runs_always
 from .idioms import EYE, TRI
 from .operators import COMPARISONS, LOGIC, OF_TRUTHS, OPERATORS, UNARY
 from .pieces import (
+    LONGEST_LITERAL,
     call,
     constant,
     dotted,
@@ -68,6 +69,7 @@ from .pieces import (
     name,
     one_or_tuple,
     plain_dtype,
+    row_of,
     scalar,
     shape_literal,
     shape_tuple,
@@ -257,21 +259,25 @@ class Expressions:
                 raise AssertionError("an append is a statement")
 
     def _concatenate(self, s: Apply, axis: int) -> ast.expr:
-        """np.stack where each part gets a new axis for it, and np.array where the parts are numbers."""
-        function, parts = "np.concatenate", list(s.args)
+        """np.stack where each part gets a new axis for it, and np.array where parts are numbers, or rows of them."""
         elements = [e for a in s.args if (e := self._element(s, a, axis)) is not None]
-        if len(elements) == len(parts):
-            numbers = all(not e.aval.shape and e.aval.dtype == s.targets[0].aval.dtype for e in elements)
-            function, parts = "np.array" if numbers else "np.stack", elements
-        listed = ast.List([self.atom(a) for a in parts], ast.Load())
-        return call(function, listed, **({"axis": integer(axis)} if axis else {}))
+        along = {"axis": integer(axis)} if axis else {}
+        if len(elements) < len(s.args):
+            return call("np.concatenate", ast.List([self.atom(a) for a in s.args], ast.Load()), **along)
+        written = [self.atom(e) for e in elements]
+        if all(not e.aval.shape and e.aval.dtype == s.targets[0].aval.dtype for e in elements):
+            return call("np.array", ast.List(written, ast.Load()), **along)
+        if not axis and len(rows := [r for e in written if (r := row_of(e)) is not None]) == len(written):
+            return call("np.array", ast.List([*rows], ast.Load()))
+        return call("np.stack", ast.List(written, ast.Load()), **along)
 
     def _element(self, s: Apply, a: Atom, axis: int) -> Atom | None:
         """Part `a` of a concatenation without the axis along which it is joined, where it has that for this only."""
         if isinstance(a, Const):
-            if a.aval.shape != (1,):
+            if a.aval.shape[axis] != 1 or a.aval.size > LONGEST_LITERAL:
                 return None
-            return const(a.value.item()) if a.aval.dtype == np.float64 else const(a.value[0])
+            value = np.squeeze(a.value, axis)
+            return const(value.item()) if a.aval.shape == (1,) and a.aval.dtype == np.float64 else const(value[()])
         made = self.folded.get(a)
         return made.args[0] if made is not None and is_stack(s, a, made) else None
 
@@ -416,6 +422,8 @@ class Expressions:
             return method(self.atom(x), "transpose", *(ast.Constant(a) for a in axes))
         if op is ops.SQUEEZE:
             return method(self.atom(x), "squeeze", one_or_tuple([ast.Constant(a) for a in axes]))
+        if not x.aval.shape and len(axes) == 1:
+            return call("np.array", ast.List([self.atom(x)], ast.Load()))
         if not x.aval.shape:
             return call("np.expand_dims", self.atom(x), one_or_tuple([ast.Constant(a) for a in axes]))
         return subscript(self.atom(x), _new_axes(axes, x.aval.ndim))

@@ -89,6 +89,14 @@ def constant(value: Any, aval: Aval) -> ast.expr:
     return call("np.array", _nested(array), **({} if natural else {"dtype": dtype_literal(aval.dtype)}))
 
 
+def row_of(e: ast.expr) -> ast.List | None:
+    """The list of an array that is written out, as a row of a larger one."""
+    match e:
+        case ast.Call(func=ast.Attribute(attr="array"), args=[ast.List() as row], keywords=[]):
+            return row
+    return None
+
+
 LONGEST_LITERAL = 1_000
 """Elements of an array that is written out; nobody reads more, and 100,000 take 15 s to print and compile."""
 

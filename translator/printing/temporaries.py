@@ -11,6 +11,7 @@ across a store into it, for then the store would have to copy; nor enter a loop.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Set
@@ -50,6 +51,7 @@ from ..ops.core import (
 from ..records import dataclass
 
 WIDTH = 72  # characters of an expression, roughly: names are given later
+LINE, WIDEST = 92, 84  # of a line, and of an expression that a line has room for
 TWICE, FEW, MANY = 2, 3, 1000  # how often a mask, a slice and an element may be written out again
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SMALL = 10  # an expression below this is never worth a line of its own
@@ -63,7 +65,11 @@ def is_temporary(v: Var) -> bool:
 
 
 def _is_passing(v: Var, user: Statement | None) -> bool:
-    """Whether it is a number that is the adjoint of a temporary, to which nothing is added."""
+    """Whether it is an adjoint that is stored and nothing else, or a number that is the adjoint of a temporary to which
+    nothing is added.
+    """
+    if is_adjoint(v) and isinstance(user, Apply) and isinstance(user.op, Put):
+        return user.args[1] is v
     made_up = not v.aval.shape and is_adjoint(v) and _is_made_up(v.hint[2:])
     return made_up and isinstance(user, Apply) and user.targets[0].hint != v.hint
 
@@ -124,14 +130,15 @@ class _Finder:
         self.makers = {t: s for s in walk(body) if isinstance(s, Apply) for t in s.targets}
         self.indices = {s.body.params[0] for s in walk(body) if isinstance(s, For)}
 
-    def block(self, block: Block, role: str) -> None:
+    def block(self, block: Block, role: str, depth: int = 1) -> None:
         for s in block.statements:
             for inner in blocks_of(s):
                 if not isinstance(s, Fused):
                     test = isinstance(s, While) and inner is s.condition
-                    self.block(inner, "condition" if test else "return" if isinstance(s, Raise) else "inner")
+                    kind = "condition" if test else "return" if isinstance(s, Raise) else "inner"
+                    self.block(inner, kind, depth + 1)
         self._choose(block, role)
-        self._limit_width(block)
+        self._limit_width(block, depth)
 
     def _choose(self, block: Block, role: str) -> None:
         barriers = _Barriers(block, self.roots)
@@ -166,12 +173,31 @@ class _Finder:
         (v,) = s.targets
         if s.op is ops.EXPAND_DIMS and all(is_stack(site.statement, v, s) for site in self.sites.get(v, [])):
             return MANY
-        return _most_uses(s)
+        return max(_most_uses(s), FEW if self._is_short(s) else 1)
+
+    def _is_short(self, s: Apply) -> bool:
+        """Whether a number is the sum, difference, product or quotient of two that have names, are elements or are
+        written out: `y * y`, `d_r[0, 1] * 2`. People write that again rather than name it.
+        """
+        (v,) = s.targets
+        if v.aval.shape or len(s.args) != 2 or s.op not in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+            return False
+        return all(self._is_word(a) for a in s.args)
+
+    def _is_word(self, a: Atom) -> bool:
+        if isinstance(a, Const):
+            return a.aval.weak and len(repr(a.value)) <= SMALL
+        made = self.makers.get(a)
+        if a.aval.shape or not is_temporary(a):
+            return not a.aval.shape
+        return made is None or (made.op is ops.INDEX and len(made.args) == 1)
 
     def _is_start_of(self, s: Apply, user: Statement | None) -> bool:
         """Whether the same line of the user's source goes on to add to what `s` makes: `d_x = a` and `d_x += b`. What
         adds to something that stays, as to what a loop carries, does so in place."""
         (v,) = s.targets
+        if is_adjoint(v) and isinstance(user, Apply) and isinstance(user.op, Cast) and user.targets[0].hint == v.hint:
+            return True  # `d_x = np.float64(2.0 * x)`
         if not is_adjoint(v) or not isinstance(user, Apply) or user.op not in (ops.ADD, ops.SUBTRACT):
             return False
         if user.args[0] is not v or user.args[1] is v or user.targets[0].hint != v.hint:
@@ -246,30 +272,47 @@ class _Finder:
             case _:
                 return False
 
-    def _limit_width(self, block: Block) -> None:
+    def _limit_width(self, block: Block, depth: int) -> None:
         widths: dict[Var, int] = {}
 
         def width(a: Atom) -> int:
             if isinstance(a, Const):
-                return len(repr(a.value)) if a.aval.size == 1 else 8 * a.aval.size
-            return widths.get(a, max(len(a.hint), 2))
+                return _width_of(a) if a.aval.shape else len(repr(a.value))
+            return widths.get(a, _length(a))
 
         for s in block.statements:
             args = list(_inputs(s))
-            total = sum(map(width, args)) + _own_width(s)
-            while total > WIDTH:
+            total = sum(map(width, args)) + (2 * len(args) if self._is_row(s) else _own_width(s))
+            most = self._most_width(s, depth)
+            while total > most:
                 folded = (self._inside(a, s) for a in args if isinstance(a, Var))
                 written = [a for a in folded if a in self.folded]
                 widest = max((a for a in written if is_adjoint(a)), key=width, default=None)
                 widest = widest or max(written, key=width, default=None)
                 if widest is None or width(widest) <= SMALL:
                     break
-                total -= width(widest) - max(len(widest.hint), 2)
+                total -= width(widest) - _length(widest)
                 del self.folded[widest], widths[widest]
             if s.targets and s.targets[0] in self.folded:
                 site = self.sites[s.targets[0]][0].statement
                 stacked = isinstance(s, Apply) and is_stack(site, s.targets[0], s)
-                widths[s.targets[0]] = width(s.args[0]) + 2 if stacked and isinstance(s, Apply) else total
+                widths[s.targets[0]] = width(s.args[0]) if stacked and isinstance(s, Apply) else total
+
+    def _most_width(self, s: Statement, depth: int) -> int:
+        """How wide the expression may be: what has a short name and stands far on the left has more room."""
+        if not isinstance(s, Apply) or s.targets[0] in self.folded or is_store(s.op):
+            return WIDTH
+        return max(WIDTH, min(LINE - 4 * depth - len(s.targets[0].hint) - 3, WIDEST))
+
+    def _is_row(self, s: Statement) -> bool:
+        """Whether numbers are joined to a row of an array of such rows."""
+        if not isinstance(s, Apply) or not isinstance(s.op, Concatenate) or len(self.sites.get(s.targets[0], ())) != 1:
+            return False
+        widened = self.sites[s.targets[0]][0].statement
+        if s.targets[0] not in self.folded or not isinstance(widened, Apply) or widened.targets[0] not in self.folded:
+            return False
+        users = [site.statement for site in self.sites[widened.targets[0]]]
+        return all(is_stack(user, widened.targets[0], widened) for user in users)
 
     def _inside(self, a: Var, user: Statement) -> Var:
         """The temporary that gets its own line where `a` is too long; for a part of np.stack not its new axis."""
@@ -282,16 +325,29 @@ class _Finder:
 
 def _most_uses(s: Apply) -> int:
     """How often an expression is written: `y[1]` wherever it is used, as people do, a slice or `a.T` a few times, and
-    `np.arange(n)` or a question about a number twice."""
+    `np.arange(n)`, a question about a number or its negative twice."""
     if s.op is ops.TRANSPOSE and s.args[0].aval.ndim == 2:
         return FEW
     if s.op is ops.IOTA:
         return TWICE
-    if not s.targets[0].aval.shape and _with_a_number(s):
+    if not s.targets[0].aval.shape and (_with_a_number(s) or s.op is ops.NEGATIVE):
         return TWICE
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
     return FEW if s.targets[0].aval.shape else MANY
+
+
+def _length(v: Var) -> int:
+    """Of a name; that of a temporary is given later."""
+    return max(len(v.hint), 2) if is_temporary(v) else len(v.hint)
+
+
+def _width_of(a: Const) -> int:
+    """Of an array that is written out."""
+    if a.aval.size > MANY:
+        return 8 * a.aval.size
+    row = (1,) if a.aval.ndim == 1 and a.aval.size == 1 else a.aval.shape  # an element of what is joined
+    return sum(len(str(x)) + 2 for x in a.value.ravel().tolist()) + 2 * math.prod(row[:-1]) - 2
 
 
 def start_of(v: Var, folded: Mapping[Var, Apply]) -> Var | None:
@@ -440,7 +496,9 @@ def _own_width(s: Statement) -> int:
         case Reshape() | Create():
             return 8 + 4 * s.targets[0].aval.ndim
         case Concatenate():
-            return 18 + 2 * len(s.args)
+            axis = s.attrs.axis if isinstance(s.attrs, ConcatenateAttrs) else 0
+            stacked = all(a.aval.shape[axis] == 1 for a in s.args)
+            return (9 if stacked else 18) + 2 * len(s.args)
         case Index() | Put():
             assert isinstance(s.attrs, IndexAttrs)
             shape = s.args[0].aval.shape

@@ -1,6 +1,8 @@
-"""Assignments that stand in one line: those that the user wrote so, and those of the tapes of a loop.
+"""Assignments that stand in one line: those that the user wrote so, those of the tapes of a loop, and the
+zeros that its adjoints start from.
 
     x, y = y, x + y                 x_tape[i], y_tape[i] = x, y                x, y = x_tape[i], y_tape[i]
+                                    d_x, d_y = np.zeros_like(x), np.zeros_like(y)
 
 They are joined where none reads what another on the line gives a new value.
 """
@@ -12,7 +14,7 @@ from collections.abc import Callable, Sequence, Set
 
 from .. import ops
 from ..errors import Span
-from ..ir import Apply, Statement, Var
+from ..ir import Apply, Statement, Var, is_number
 from ..ops.core import At, Index, IndexAttrs, Put, Run
 from ..records import dataclass
 from .sourcetext import Line
@@ -65,17 +67,23 @@ class Together:
 
 
 def is_joinable(s: Apply, name: str) -> bool:
-    """Whether it gives a name of the user's a value, or makes a tape or an entry of one; `name`: what it is called."""
+    """Whether it gives a name of the user's a value, or makes a tape, an entry of one or zeros to add to; `name`: what
+    it is called.
+    """
     (t,) = s.targets
+    if is_adjoint(t) and s.op is ops.FULL:
+        return is_number(s.args[0], 0)
     if isinstance(s.op, Put):
         return name.endswith(_TAPE) and isinstance(s.args[1], Var)
     return name.endswith(_TAPE) or not (is_temporary(t) or is_adjoint(t))
 
 
 def _kind(s: Apply, name: str, value: str) -> str:
-    """What it does with a tape; empty where it has to do with none."""
+    """What it does with a tape or an adjoint; empty where it has to do with none."""
     if name.endswith(_TAPE):
         return "store" if isinstance(s.op, Put) else "new"
+    if s.op is ops.FULL and is_adjoint(s.targets[0]):
+        return "zeros"
     return "read" if isinstance(s.op, Index) and value.partition("[")[0].endswith(_TAPE) else ""
 
 

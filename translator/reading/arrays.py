@@ -210,7 +210,9 @@ def contiguous(ctx: Context, node: ast.AST, x: Value, order: str) -> Value:
     if result is x:
         return x
     if array is not None and x.aval.shape:
-        ctx.reshapes.unwritten[result.cell] = [len(ctx.reshapes.taken) - 1]
+        number = len(ctx.reshapes.taken) - 1
+        ctx.reshapes.unwritten[result.cell] = [number]
+        ctx.reshapes.copied[result.cell] = x, number
     if order == "F":
         note_fortran(result)
     note_swapped(result, x)

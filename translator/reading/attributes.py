@@ -98,9 +98,11 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         ctx.cut(node, f"the attribute {name} of an iterator", instead="write a `for` loop, or call list(...)")
     if isinstance(owner, tuple) and name in ("_replace", "_asdict"):
         return Method(owner, name)
-    if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):
+    if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(type(owner), "_fields"):
         if not hasattr(owner, name):
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
+        if name == "__class__":
+            return type(owner)
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
@@ -215,6 +217,10 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         value = ctx.call(static_part.func, [owner], {}, node)
         ctx.set_attribute(owner, name, value)
         return value
+    if static_part is None and is_object(owner) and name not in attributes_of(owner):
+        asked = ctx.captures.part(type(owner), "__getattr__")
+        if hasattr(asked, "__code__") and not is_library(type(owner)):
+            return ctx.call(asked, [owner, name], {}, node)
     value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
     if isinstance(owner, types.ModuleType) and isinstance(value, list | dict | set):  # sys.argv
         return ctx.captures.member(owner, name)

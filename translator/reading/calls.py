@@ -51,6 +51,7 @@ from .values import (
     has_runtime,
     is_object,
     is_runtime,
+    is_transformed,
     leaves_in,
 )
 
@@ -128,7 +129,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         args = [*args[:1], *(tuple(a) if type(a) is list else a for a in args[1:])]
         kwargs = {k: tuple(v) if k == "axis" and type(v) is list else v for k, v in kwargs.items()}
         f = f.__dict__["__untraced_numpy__"]
-    if hasattr(f, "__untraced_read__") or is_hook(f):
+    if is_transformed(f) or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
     if ctx.transforms and hasattr(f, "__untraced_shows__"):
         return _leave_out(ctx, f.__untraced_shows__)
@@ -247,7 +248,7 @@ def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     function = accelerated_function(f)
     if function is not None:
         return inline(ctx, function, args, kwargs, node)
-    if hasattr(f, "__untraced_read__"):
+    if is_transformed(f):
         original = getattr(f, "__untraced_original__", None)
         if type(original) is types.FunctionType and recursion.is_within(ctx.frame, original):
             return inline(ctx, original, args, kwargs, node)
@@ -297,7 +298,7 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
         return call_value(ctx, made, args, kwargs, node)
     if is_runtime(obj) or not callable(obj):
         raise TypeError(f"'{class_name(f)}' object is not callable")
-    if hasattr(obj, "__untraced_read__") or is_hook(obj):
+    if is_transformed(obj) or is_hook(obj):
         return _call_own(ctx, obj, args, kwargs, node)
     method = ctx.captures.part(type(obj), "__call__")
     if isinstance(method, types.FunctionType) or accelerated_function(method) is not None:

@@ -36,6 +36,7 @@ from .values import (
     hint_of,
     is_object,
     is_runtime,
+    is_transformed,
     leaves_in,
 )
 
@@ -204,7 +205,8 @@ def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]
     cells: list[Cell] = []
     for name in sorted(live.augmented[node] | live.written[node]):
         value = env.get(name)
-        if type(value) is Ref and name not in rebound:
+        changes = not (type(value) is Ref and value.cell.immutable) or name in live.written[node]
+        if type(value) is Ref and name not in rebound and changes:
             if value.cell not in cells and not value.cell.doubt:
                 cells.append(value.cell)
         elif name in live.augmented[node]:
@@ -280,7 +282,7 @@ def _stands_for(ctx: Context, inside: Value, before: Value) -> None:
 
 def _opened(v: Value) -> Iterator[Any]:
     """The containers and objects whose contents `open_value` takes apart."""
-    if hasattr(v, "__untraced_read__"):
+    if is_transformed(v):
         return
     if isinstance(v, list | dict) or is_object(v):
         yield v

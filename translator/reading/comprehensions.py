@@ -23,7 +23,7 @@ from ..records import dataclass
 from .assignment import assign
 from .conditions import truth
 from .context import Context
-from .demand import static
+from .demand import as_key
 from .draws import forget
 from .generators import Pieces, of_expression
 from .growing import Pile, has_grown, read_as_grown
@@ -135,7 +135,7 @@ def _unrolled(ctx: Context, node: _Comprehension, over: Value = None, stops: boo
         of_expression(pieces, node, items)
     elif isinstance(node, ast.ListComp) and _may_be_a_loop(node, ctx):
         has_grown(ctx, node, items)  # if it does, it is read in a loop
-    return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
+    return set(as_key(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
 
 
 def _comprehend(
@@ -150,7 +150,7 @@ def _comprehend(
     """Read the elements of one generator. Raises _Unfit behind the first one if `stops` and they are too much code."""
     if depth == len(node.generators):
         if isinstance(node, ast.DictComp):
-            items.append((static(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
+            items.append((as_key(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
         else:
             items.append(ctx.eval(node.elt))
         return

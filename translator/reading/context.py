@@ -470,10 +470,14 @@ class Context(Telling):
             cell.atom = shot.cells.pop(cell)
         if not shot.containers and not shot.attributes:
             return
-        older = {*self.callers.containers, *(id(v) for v in containers_of(self.frame, self.frame.env))}
-        for made in [k for k in shot.containers if k not in older]:
+        young = {*shot.containers, *(k[0] for k in shot.attributes)}.difference(self.callers.containers)
+        for v in containers_of(self.frame, self.frame.env):
+            if not young:
+                return
+            young.discard(id(v))
+        for made in young.intersection(shot.containers):
             restore_container(*shot.containers.pop(made))
-        for key in [k for k in shot.attributes if k[0] not in older]:
+        for key in [k for k in shot.attributes if k[0] in young]:
             obj, value = shot.attributes.pop(key)
             object.__setattr__(obj, key[1], value)
 

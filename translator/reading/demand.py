@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,7 +14,7 @@ from .. import ops
 from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from ..ops.core import Elementwise
-from .values import Masked, Outside, Ref, Restart, RunRange, Site, Undefined, Value, leaves_in
+from .values import Masked, Outside, Ref, Restart, RunRange, Site, Undefined, Value, attributes_of, is_object, leaves_in
 
 if TYPE_CHECKING:
     from .context import Context
@@ -38,6 +39,22 @@ def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
     if needed:
         demand(ctx, needed, node, what)
     return v
+
+
+def as_key(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
+    """`static` of what is to be hashed, and of what objects in it make their hashes of: CPython asks while reading."""
+    for x in leaves_in(v):
+        method = ctx.captures.part(type(x), "__hash__") if is_object(x) else None
+        code = getattr(method, "__code__", None)
+        if code is None:
+            continue
+        if dataclasses.is_dataclass(x) and code.co_filename == "<string>":
+            held = attributes_of(x)
+            fields = (f for f in dataclasses.fields(x) if (f.compare if f.hash is None else f.hash))
+            as_key(ctx, [held[f.name] for f in fields if f.name in held], node, what)
+        else:
+            ctx.call(method, [x], {}, node)
+    return static(ctx, v, node, what)
 
 
 def static_int(ctx: Context, v: Value, node: ast.AST, what: str) -> int:

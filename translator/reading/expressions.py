@@ -9,7 +9,7 @@ from .assignment import assign
 from .attributes import get_attribute
 from .conditions import branch_values, truth
 from .context import Context
-from .demand import static
+from .demand import as_key, static
 from .growing import empty_list
 from .iterables import held
 from .iteration import known_items
@@ -17,7 +17,8 @@ from .known import run_known
 from .names import lookup
 from .operators import binary, compare_pair, logic, unary
 from .piled import list_of
-from .pythonic import text_of
+from .protocols import check_text
+from .pythonic import format_of, text_of
 from .subscripts import index_value
 from .values import (
     Value,
@@ -115,7 +116,7 @@ def list_(ctx: Context, node: ast.List) -> Value:
 
 
 def set_(ctx: Context, node: ast.Set) -> Value:
-    return set(static(ctx, elements(ctx, node.elts), node, "an element of a set"))
+    return set(as_key(ctx, elements(ctx, node.elts), node, "an element of a set"))
 
 
 def dict_(ctx: Context, node: ast.Dict) -> Value:
@@ -127,7 +128,7 @@ def dict_(ctx: Context, node: ast.Dict) -> Value:
                 ctx.cut(v, f"`**` in a dict needs a dict, not {describe(inner)}", instead="pass a dict")
             built.update(inner)
         else:
-            key = static(ctx, ctx.eval(k), k, "a dict key")
+            key = as_key(ctx, ctx.eval(k), k, "a dict key")
             built[key] = ctx.eval(v)
     return built
 
@@ -139,10 +140,13 @@ def joined(ctx: Context, node: ast.JoinedStr) -> Value:
 def formatted(ctx: Context, node: ast.FormattedValue) -> Value:
     value = ctx.eval(node.value)
     spec = "" if node.format_spec is None else str(ctx.eval(node.format_spec))
+    if is_object(value) and node.conversion == -1:
+        return format_of(ctx, value, spec, node)
     if node.conversion == ord("r"):
         value = text_of(ctx, value, node, repr, ("__repr__",))
-    elif node.conversion != -1 or is_object(value):
+    elif node.conversion != -1:
         value = text_of(ctx, value, node, ascii if node.conversion == ord("a") else str)
+    check_text(ctx, value, node)
     return run_known(ctx, node, format, static(ctx, value, node.value, "a formatted value"), spec)
 
 

@@ -21,7 +21,7 @@ from .attributes import UPDATES
 from .context import Context
 from .indexing import mask_of, masked, parse_key
 from .inlining import inline
-from .moded import MODES, moded
+from .moded import MODES, moded, not_negative
 from .stores import store
 from .subscripts import index_value
 from .values import Ref, Update, UpdatePlace, Value
@@ -36,8 +36,10 @@ def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[st
     wanted = 0 if name == "get" else 1
     if len(args) != wanted:
         raise TypeError(f"x.at[...].{name} takes {wanted} arguments, got {len(args)}")
+    if kwargs.get("wrap_negative_indices") is False:
+        key = not_negative(ctx, array, key, mode == "clip", node)
     if mode is None:
-        return _updated(ctx, Update(update.place, name), args, kwargs.get("unique_indices") is True, node)
+        return _updated(ctx, Update(UpdatePlace(array, key), name), args, kwargs.get("unique_indices") is True, node)
     fill = kwargs.get("fill_value") if name == "get" else 0
     inside = moded(ctx, array, key, mode, fill, node)
     place = UpdatePlace(inside.array, inside.key)

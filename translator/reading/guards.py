@@ -22,7 +22,7 @@ from ..tree import ARRAY, LEAF, TreeDef
 from .libraries import is_library, of_library
 from .signature import aval_of, is_array_without_axes, is_swapped, runs, value_key
 from .source import Scope
-from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value
+from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value, is_transformed
 
 _MISSING = object()
 
@@ -153,7 +153,8 @@ def _from(space: Any, capture: Capture) -> Any:
             value = getattr(value, key) if how == "attr" else value[key]
         except (AttributeError, LookupError, TypeError):
             return _MISSING
-    return value
+    kind = getattr(type(value), "__untraced_python__", None)  # a number of Python's that poses as JAX's array
+    return value if kind is None else kind(value)
 
 
 def _aval_or_none(value: Any) -> Aval | None:
@@ -381,7 +382,7 @@ class Captures:
         functions = (types.FunctionType, types.BuiltinFunctionType, type(np.sum), functools._lru_cache_wrapper)
         if isinstance(value, known + functions) or hasattr(type(value), "__array_ufunc__"):
             return value
-        if hasattr(value, "__untraced_read__"):
+        if is_transformed(value):
             return value
         kind = Capture(capture.function, capture.name, (*capture.path, ("attr", "__class__")))
         self.guard(kind, "same", type(value), space)

@@ -202,7 +202,8 @@ class _Finder:
         origin = self._origin(v)
         assert origin is not None
         parameter = self.parameters.get(v.cell)
-        is_itself = not v.path and (parameter is None or v is parameter or not purpose().hands_back)
+        is_object = parameter is None or v is parameter or id(v) in self.copies or not purpose().hands_back
+        is_itself = not v.path and is_object
         steps = tuple(self._step(s, Ref(v.cell, v.path[:k])) for k, s in enumerate(v.path))
         taken = [lying for cell, lying in self.ctx.reshapes.taken if cell is v.cell and lying.in_line]
         layouts = tuple(x for x in taken if x.is_view and x.path == v.path[: len(x.path)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Hashable
 from types import MethodType
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from .. import make, ops
 from ..errors import CutError, UntracedError
 from ..ops.core import CastAttrs
+from ..patterns import pattern
 from ..purpose import purpose
 from ..surface.arguments import NeedStatic
 from .booleans import is_bool, is_python_bool
@@ -38,6 +38,7 @@ from .values import (
     Ref,
     RunRange,
     Value,
+    aval_of_value,
     is_weak,
     leaves_in,
 )
@@ -198,7 +199,7 @@ def _cast(ctx: Context, v: Value, dtype: np.dtype[Any]) -> Value:
 
 def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The result as NumPy gives it, an array of shape () or a number; an argument itself only for views."""
-    is_array = ctx.boxes and _gives_array(f, args)
+    is_array = ctx.boxes and (_gives_array(f, args) or (f is np.einsum and _ends_in_product(found, args, kwargs)))
     own = isinstance(f, np.ufunc) or (_is_numpys(f) and any(found is a for a in args))
     if own and ctx.boxes and is_bool(found) and is_python_bool(ctx, found):
         found = make.emit(ctx.b, ops.ASTYPE, found, attrs=CastAttrs(found.aval.dtype))  # np.max(True) is NumPy's
@@ -224,6 +225,27 @@ def _gives_array(f: Any, args: list[Value]) -> bool:
     if getattr(f, "__name__", None) in _SCIPYS_MAKERS:
         return str(getattr(f, "__module__", None)).startswith("scipy.")
     return f in _MAKERS or (f is np.where and len(args) > 1) or (of_number and f in _TURNING)
+
+
+def _ends_in_product(found: Value, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether an optimised einsum without axes ends in a call of np.tensordot, which gives an array."""
+    optimize = kwargs.get("optimize", False)
+    if optimize is False or not isinstance(optimize, bool | str | list | tuple):
+        return False
+    result = aval_of_value(found)
+    if result is None or result.shape:
+        return False
+    operands = range(1, len(args)) if isinstance(args[0], str) else range(0, len(args) - 1, 2)
+    small: list[Any] = [np.zeros(_no_more_than_two(v)) if i in operands else v for i, v in enumerate(args)]
+    return isinstance(np.einsum(*small, optimize=optimize), np.ndarray)
+
+
+def _no_more_than_two(v: Value) -> tuple[int, ...]:
+    """The shape of an operand with axes of up to two elements."""
+    aval = aval_of_value(v)
+    if aval is not None:
+        return tuple(min(n, 2) for n in aval.shape)
+    return (min(len(v), 2), *_no_more_than_two(v[0])) if isinstance(v, list | tuple) and v else ()
 
 
 _TURNING: set[Any] = {np.squeeze, np.transpose, np.permute_dims}  # they make arrays of Python's numbers and lists
@@ -257,7 +279,7 @@ def _unknown_arguments(
     )
 
 
-_OWN_NAME = re.compile(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
+_OWN_NAME = pattern(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
 
 
 def _refusal(function: Any, args: list[Value], kwargs: dict[str, Value]) -> TypeError | None:

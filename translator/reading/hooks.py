@@ -27,7 +27,7 @@ from .iteration import known_items
 from .known import run_known
 from .libraries import accelerated_function, is_library
 from .streams import read_back
-from .values import Bound, Closure, Foreign, Partial, Value, is_leaf, is_runtime
+from .values import Bound, Closure, Foreign, Partial, Value, is_leaf, is_runtime, is_transformed
 
 
 def is_hook(f: Any) -> bool:
@@ -85,7 +85,7 @@ def _known(ctx: Context, v: Value, node: ast.AST) -> Any:
     if isinstance(v, Foreign):
         return v.value
     kind = type(v)
-    if not callable(v) or is_library(kind) or hasattr(v, "__untraced_read__") or not _is_function(kind.__call__):
+    if not callable(v) or is_library(kind) or is_transformed(v) or not _is_function(kind.__call__):
         return v
     return Inner(ctx, Bound(ctx.captures.part(kind, "__call__"), v), node)  # an object of the program: a layer
 

@@ -12,6 +12,7 @@ from ..errors import DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs, read_by
 from ..records import dataclass
+from ..surface.python import as_python
 from .context import Context
 from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .layout import note_gathered, note_result
@@ -218,8 +219,15 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
 def _number_in(ctx: Context, e: Value) -> Value:
     """An entry of an index with numbers for arrays of integers without axes."""
     if type(e) is slice:
-        return slice(*(ctx.number(part) for part in (e.start, e.stop, e.step)))
+        return slice(*(_end_in(ctx, part) for part in (e.start, e.stop, e.step)))
     return ctx.number(e) if type(e) is Ref and e.aval.dtype.kind in "iu" else e
+
+
+def _end_in(ctx: Context, part: Value) -> Value:
+    """An end or the step of a slice: a Python int where the difference of two might leave the dtype."""
+    number = ctx.number(part)
+    is_narrow = type(number) is Var and number.aval.dtype.kind in "iu" and number.aval.dtype != np.int64
+    return ctx.wrap(as_python(ctx.b, number)) if is_narrow else number
 
 
 def _check_mask(ctx: Context, mask: Shape, shape: Shape, first: int, node: ast.AST) -> None:

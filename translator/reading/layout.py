@@ -96,6 +96,7 @@ def note_either(cell: Cell, x: Value, y: Value) -> None:
     """Note that `cell` holds one of two arrays of the same type."""
     given = [v for v in (x, y) if type(v) is Ref]
     cell.swapped = any(v.cell.swapped for v in given)
+    cell.immutable = bool(given) and all(v.cell.immutable for v in given)
     if len(cell.atom.aval.shape) > 1 and any(v.path or v.cell.origin is not None for v in given):
         found = {None if m is None else m.strides for m in map(modelled, given)}
         strides = found.pop() if len(found) == 1 and len(given) == 2 else None

@@ -13,12 +13,12 @@ from ..errors import AxisError, DTypeError, ShapeError
 from ..ir import Atom, Var
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
-from . import growing, listed, piled
+from . import growing, listed, piled, protocols
 from .array_stores import changed, store_selected, store_view
 from .arrays import contiguous
 from .booleans import is_bool, python_bool
 from .context import Context
-from .demand import ask, static
+from .demand import as_key, ask, static
 from .functional import scatter_into
 from .growing import Growing, Pile
 from .handlers import call_handler
@@ -27,7 +27,7 @@ from .known import refuse_class, run_known
 from .layout import note_result
 from .selected import call
 from .standard import sorted_items
-from .values import DictView, Filling, Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
+from .values import DictView, Filling, Generator, Iterated, Masked, Method, Ref, Value, is_runtime
 
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "setdefault", "popitem"}
@@ -79,7 +79,7 @@ def _call_container_method(
     if name == "extend":
         args = [known_items(ctx, args[0], node)]
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args:
-        args = [static(ctx, args[0], node, "a dict key"), *args[1:]]
+        args = [as_key(ctx, args[0], node, "a dict key"), *args[1:]]
     if isinstance(owner, list) and name in ("pop", "insert") and args:
         args = [static(ctx, args[0], node, "a list position"), *args[1:]]
     if isinstance(owner, list) and name == "sort":
@@ -87,8 +87,8 @@ def _call_container_method(
         owner[:] = sorted_items(ctx, node, list(owner), **kwargs)
         return None
     if isinstance(owner, set) and args:
-        args = [static(ctx, a, node, "an argument of a set method") for a in args]
-    if name in ("index", "count", "remove") and (has_runtime(owner) or any(map(has_runtime, args))):
+        args = [as_key(ctx, a, node, "an argument of a set method") for a in args]
+    if name in ("index", "count", "remove") and any(map(protocols.has_undecided, (owner, args))):
         ask(ctx, [owner, *args])
         ctx.cut(
             node,
@@ -96,8 +96,13 @@ def _call_container_method(
             why="the order would depend on the data",
             instead="stack them into an array",
         )
+    if name in _COMPARING:
+        owner, *args = (static(ctx, v, node, "a compared container") for v in (owner, *args))
     if isinstance(owner, str):
-        args = [static(ctx, a, node, "an argument of a string method") for a in args]
+        protocols.check_text(ctx, [*args, *kwargs.values()], node)
+        what = "an argument of a string method"
+        args = [static(ctx, a, node, what) for a in args]
+        kwargs = {name: static(ctx, v, node, what) for name, v in kwargs.items()}
     if name in _MUTATORS and isinstance(owner, list | dict | set):
         if any(_leads_to(a, owner) for a in (*args, *kwargs.values())):
             ctx.cut(node, f"a {type(owner).__name__} that contains itself")
@@ -106,6 +111,9 @@ def _call_container_method(
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
         return DictView(owner, name)
     return result
+
+
+_COMPARING = frozenset({"__contains__", "__eq__", "__ge__", "__gt__", "__hash__", "__le__", "__lt__", "__ne__"})
 
 
 def _leads_to(v: Value, container: Any) -> bool:
@@ -162,6 +170,10 @@ def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
 
 
 def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    if type(owner) is Ref and not owner.aval.shape:
+        owner = ctx.number(owner)
+    if isinstance(owner, np.generic):  # of a constant array
+        return owner.item()
     if type(owner) is not Ref:
         return _pythons(ctx, ctx.wrap(as_python(ctx.b, owner)))
     made: list[Value] = [_tolist(ctx, item, [], {}, node) for item in known_items(ctx, owner, node)]
@@ -255,13 +267,26 @@ def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], kwargs: dict[str, 
         ctx.refuse(node, f"np.{ufunc.__name__}.at is not in the language here", instead="use np.add.at on an array")
     target, key, *values = args
     dtype = target.aval.dtype
+    if values and ufunc in _WRAPPING:
+        values = [_narrowed(ctx, values[0], dtype)]
     given = ctx.atom(values[0]).aval.dtype if values else ufunc.resolve_dtypes((dtype, None))[-1]
-    if not np.can_cast(given, dtype, "same_kind"):
+    if not np.can_cast(given, dtype, "same_kind"):  # NumPy casts each sum
         what = f"np.{ufunc.__name__}.at cannot cast what it computes with {given} to {dtype}"
-        if not values or ctx.atom(values[0]).aval.weak:  # NumPy casts some of them nevertheless
-            ctx.cut(node, what, instead="cast the array first, x.astype(...)")
-        raise ctx.error(DTypeError, node, what, instead="cast the array first, x.astype(...)")
+        ctx.cut(node, what, instead="cast the array first, x.astype(...)")
     new = ctx.atom(scatter_into(ctx, ufunc, target, key, values[0] if values else None, node))
     ctx.at(node)
     ctx.write(target, new)
     return None
+
+
+_WRAPPING = (np.add, np.subtract, np.multiply)
+
+
+def _narrowed(ctx: Context, value: Value, dtype: np.dtype[Any]) -> Value:
+    """Integers that NumPy adds in a wider type, and casts each sum of: the same as sums in the narrower type. Bools are
+    numbers."""
+    x = ctx.atom(value)
+    given = x.aval.dtype
+    if dtype.kind in "iu" and np.result_type(given, dtype).kind in "iu":
+        return ctx.wrap(make.astype(ctx.b, make.astype(ctx.b, x, given), dtype))  # a Python number is an int64 here
+    return ctx.wrap(make.astype(ctx.b, x, dtype)) if given.kind == "b" and dtype.kind != "b" else value

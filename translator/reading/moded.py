@@ -4,12 +4,14 @@
     x.at[i].get(mode="fill", fill_value=0)    np.append(x, 0)[np.where((i >= -n) & (i < n), i, n)]
     x.at[i].set(v, mode="drop")               stored into an array with one element more, which is cut off
 
+Negative indices count from the end, but with wrap_negative_indices=False, where they are out of range as well.
 Where no mode is given an index out of range is an error, as in NumPy.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,8 +44,26 @@ class Moded:
 
 def moded(ctx: Context, array: Ref, key: Value, mode: str, fill: Value, node: ast.AST) -> Moded:
     """`fill` is what stands behind the end of extended axes; None: NaN, or the extreme of an integer dtype."""
+    found = Moded(array, key, array.aval.shape)
+    found.key = _each_index(found.shape, key, lambda e, axis: _inside(ctx, found, e, axis, mode, fill, node))
+    return found
+
+
+def not_negative(ctx: Context, array: Ref, key: Value, clip: bool, node: ast.AST) -> Value:
+    """The key with the negative indices out of range, or moved to the first place where they are to `clip`."""
     shape = array.aval.shape
-    found = Moded(array, key, shape)
+
+    def counted(e: Value, axis: int) -> Value:
+        beyond = 0 if clip else shape[axis]
+        if isinstance(e, int):
+            return beyond if e < 0 else e
+        return inline(ctx, scattering.unless_negative, [e, beyond], {}, node, fixed=True)  # type: ignore[arg-type]
+
+    return _each_index(shape, key, counted)
+
+
+def _each_index(shape: tuple[int, ...], key: Value, change: Callable[[Value, int], Value]) -> Value:
+    """The key with `change(index, axis)` for each of its integers and arrays of integers."""
     entries = list(key) if type(key) is tuple else [key]
     taken = sum(_axes(e) for e in entries)
     axis = 0
@@ -51,10 +71,9 @@ def moded(ctx: Context, array: Ref, key: Value, mode: str, fill: Value, node: as
         if e is Ellipsis:
             axis += len(shape) - taken
         elif _is_index(e) and axis < len(shape):
-            entries[place] = _inside(ctx, found, e, axis, mode, fill, node)
+            entries[place] = change(e, axis)
         axis += _axes(e)
-    found.key = tuple(entries)
-    return found
+    return tuple(entries)
 
 
 def _axes(e: Value) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import enum
 import functools
 import operator
@@ -15,11 +16,12 @@ from .. import make, ops
 from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Const, Var
 from ..ops.core import Elementwise, promote
+from ..surface.python import as_python
 from . import identity, protocols, selected, selection
-from .booleans import is_bool, is_python_bool, marked, may_be_python_bool
+from .booleans import is_bool, is_python_bool, marked, may_be_python_bool, python_bool
 from .conditions import branch_values, truth
 from .context import Context
-from .demand import static
+from .demand import as_key, static
 from .growing import Pile, repeated
 from .known import run_known
 from .layout import note_elementwise
@@ -39,6 +41,7 @@ from .values import (
     is_number,
     is_runtime,
     is_weak,
+    leaves_in,
 )
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Elementwise | None]] = {
@@ -83,6 +86,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if DictView in (type(left), type(right)):
         left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if kind is ast.Mod and isinstance(left, str | bytes):
+        protocols.check_text(ctx, right, node)
         return run_known(ctx, node, python, left, static(ctx, right, node, "a formatted value"))
     if isinstance(left, Masked) or isinstance(right, Masked):
         if kind is ast.MatMult:
@@ -105,6 +109,10 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return tape
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
+        if is_bool(scalar) and not is_python_bool(ctx, scalar):
+            raise TypeError("can't multiply sequence by non-int of type 'numpy.bool'")
+        if type(scalar) is Var and scalar.aval.dtype.kind in "fc":
+            raise TypeError(f"can't multiply sequence by non-int of type {scalar.aval.dtype.name!r}")
     _check_sequences(kind, left, right)
     method = _user_operator(ctx, kind, left, right, node)
     if method is not NotImplemented:
@@ -117,7 +125,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
+    if kind is ast.Pow and x.aval.dtype.kind == "b" and type(left) is Ref and type(right) is int and right == 2:
         return _elementwise(ctx, ops.SQUARE, [x], left)  # gives int8; other powers of bools give int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
@@ -322,38 +330,71 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         x, y = ctx.atom(left), ctx.atom(_beside_complex(ctx, left, right))
         if x.aval.weak and y.aval.weak and x.aval.dtype.kind == y.aval.dtype.kind == "i":
             _cut_wide(ctx, left, right, node)
-        if x.aval.weak and y.aval.weak and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
+        pythons = all(a.aval.weak or is_python_bool(ctx, v) for a, v in ((x, left), (y, right)))
+        if pythons and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
             raise TypeError(f"{op.operator!r} not supported between {describe(left)} and {describe(right)}")
         ctx.at(node)
         return _elementwise(ctx, op, [x, y], left, right)
-    if has_runtime(left) or has_runtime(right):
-        if type(left) is not type(right) or not isinstance(left, tuple | list):
-            return _compare_unlike(ctx, kind, left, right, node)
-        if isinstance(kind, ast.Eq | ast.NotEq):
-            return _same_items(ctx, kind, left, right, node)
-        left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
+    if isinstance(left, slice) and isinstance(right, slice):
+        left, right = ((v.start, v.stop, v.step) for v in (left, right))
+    if RunRange in (type(left), type(right)) and all(isinstance(v, range | RunRange) for v in (left, right)):
+        ctx.cut(node, "a comparison of ranges whose bounds are known at run time only", instead="compare the bounds")
+    if protocols.has_undecided(left) or protocols.has_undecided(right):
+        return _compare_containers(ctx, kind, left, right, node)
     return run_known(ctx, node, python, left, right)
 
 
-def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
+def _compare_unlike(
+    ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST
+) -> bool | np.bool_:
     """Compare a run-time value with None, a string, a class, or a value in a Python list."""
     if Ref in (type(left), type(right)):
         instead = "use `is None`" if left is None or right is None else "compare with numbers or arrays"
         ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead=instead)
     if not isinstance(kind, ast.Eq | ast.NotEq):
         raise TypeError(f"{describe(left)} and {describe(right)} have no order")
-    return isinstance(kind, ast.NotEq)
+    differs = isinstance(kind, ast.NotEq)
+    is_of_numpy = any(type(v) is Var and not v.aval.weak and not is_python_bool(ctx, v) for v in (left, right))
+    return np.bool_(differs) if is_of_numpy and any(isinstance(v, str) for v in (left, right)) else differs
 
 
-def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, node: ast.AST) -> Value:
-    """Equality of containers that hold run-time numbers: element by element, up to the first difference."""
+def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Value:
+    """Compare containers that hold run-time numbers: items in order, or what two dicts have under the same keys."""
+    equality = isinstance(kind, ast.Eq | ast.NotEq)
+    if all(isinstance(v, dict) for v in (left, right)) and equality:
+        ordered = all(isinstance(v, collections.OrderedDict) for v in (left, right))
+        if list(left) != list(right) if ordered else left.keys() != right.keys():
+            return isinstance(kind, ast.NotEq)
+        return _same_items(ctx, kind, list(left.values()), [right[k] for k in left], node)
+    if not any(all(isinstance(v, base) for v in (left, right)) for base in (tuple, list)):
+        return _compare_unlike(ctx, kind, left, right, node)
+    if equality:
+        return _same_items(ctx, kind, left, right, node)
+    if any(protocols.is_instance(x) and not isinstance(x, enum.Enum) for x in (*leaves_in(left), *leaves_in(right))):
+        ctx.cut(node, "the order of containers that hold objects", instead="compare what they are ordered by")
+    left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
+    return run_known(ctx, node, _COMPARE[type(kind)][0], left, right)
+
+
+def _same_items(ctx: Context, kind: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Value:
+    """Equality of items that are run-time numbers: one by one, up to the first difference, as Python's bool."""
     equal: Value = len(left) == len(right)
     if equal:
         for x, y in zip(left, right, strict=True):
             if identity.identical(ctx, x, y):
                 continue
-            equal = logic(ctx, equal, functools.partial(compare_pair, ctx, ast.Eq(), x, y, node), True, node)
+            equal = logic(ctx, equal, functools.partial(_same_item, ctx, x, y, node), True, node)
     return equal if isinstance(kind, ast.Eq) else unary(ctx, ast.Not(), equal, node)
+
+
+def _same_item(ctx: Context, x: Value, y: Value, node: ast.AST) -> Value:
+    return python_truth(ctx, compare_pair(ctx, ast.Eq(), x, y, node), node)
+
+
+def python_truth(ctx: Context, v: Value, node: ast.AST) -> Value:
+    """bool(v), which is Python's own bool."""
+    known = truth(ctx, v, node)
+    return known if isinstance(known, bool) else python_bool(ctx, ctx.wrap(known))
 
 
 def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
@@ -363,26 +404,37 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
         answer = protocols.membership(ctx, container, item, node)
         if answer is not NotImplemented:
             return truth(ctx, answer, node)
-    if isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType) and not is_runtime(item):
+    if isinstance(container, set | frozenset | dict) and protocols.is_instance(item):
+        as_key(ctx, item, node, "an element of a set")
+    if isinstance(container, set | frozenset | dict) and type(item) is Ref:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    hashed = isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType)
+    if hashed and not has_runtime(item):
         return bool(run_known(ctx, node, operator.contains, container, item))
     if type(container) is Ref:
         ctx.cut(node, "`in` over an array", instead="use np.any(x == value)")
     if isinstance(container, range | RunRange) and (is_number(item) or type(item) is Var):
         return _in_range(ctx, container, ctx.atom(item), node)
     if isinstance(container, list | tuple | set | frozenset | range):
-        if not is_runtime(item) and not has_runtime(container):
+        if not (is_runtime(item) or protocols.has_undecided(item) or protocols.has_undecided(container)):
             return bool(run_known(ctx, node, operator.contains, container, item))
-        if isinstance(container, set | frozenset) and type(item) is Var and item.aval.dtype.kind in "fc":
-            item = make.astype(ctx.b, item, np.result_type(item.aval.dtype, float))  # as their hashes: by exact values
+        if isinstance(container, set | frozenset):  # tuples and numbers have other hashes
+            container = [v for v in container if isinstance(v, tuple) is isinstance(item, tuple)]
+            if type(item) is Var and item.aval.dtype.kind in "fc":  # as their hashes: by exact values
+                item = make.astype(ctx.b, item, np.result_type(item.aval.dtype, float))
         if all(_is_small_number(v) for v in (item, *container)):
             return any(v is item for v in container) or _among(ctx, item, container)
         found: Any = False
         for other in container:
-            equal = functools.partial(compare_pair, ctx, ast.Eq(), item, other, node)
+            equal = functools.partial(_is_or_equals, ctx, item, other, node)
             found = logic(ctx, found, equal, False, node)
         return truth(ctx, found, node)
     static(ctx, item, node, "the key")
     raise ctx.error(CutError, node, f"`in` over {describe(container)} is not in the language")
+
+
+def _is_or_equals(ctx: Context, item: Value, other: Value, node: ast.AST) -> Value:
+    return identity.identical(ctx, item, other) or compare_pair(ctx, ast.Eq(), item, other, node)
 
 
 def _is_small_number(v: Value) -> bool:
@@ -408,8 +460,10 @@ def _among(ctx: Context, item: Value, others: Iterable[Value]) -> Atom:
 def _in_range(ctx: Context, container: range | RunRange, item: Atom, node: ast.AST) -> Atom:
     """`item in range(...)` of run-time numbers, as Python's bool."""
     step = static(ctx, container.step, node, "the step of a range")
-    start, stop = ctx.atom(container.start), ctx.atom(container.stop)
     b = ctx.b
+    start, stop = (as_python(b, ctx.atom(v)) for v in (container.start, container.stop))
+    if item.aval.dtype.kind in "iu" and item.aval.dtype != np.uint64:
+        item = ctx.atom(as_python(b, item))
     low, high = (start, stop) if step > 0 else (stop, start)
     less, before = (make.less_equal, make.less) if step > 0 else (make.less, make.less_equal)
     found = make.logical_and(b, less(b, low, item), before(b, item, high))

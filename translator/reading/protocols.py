@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 from .. import make
 from .attributes import get_attribute
+from .booleans import python_bool
 from .context import Context
-from .values import Foreign, Value, is_object
+from .values import Foreign, Value, describe, has_runtime, is_object, leaves_in
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("__eq__", "__eq__"),
@@ -25,6 +26,20 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
 def is_instance(v: Value) -> bool:
     """Whether the value is an instance of a user's class."""
     return isinstance(v, Foreign) or is_object(v)
+
+
+def has_undecided(v: Value) -> bool:
+    """Whether it holds what CPython cannot compare while reading: run-time numbers, objects that have methods."""
+    if has_runtime(v):
+        return True
+    held = leaves_in(v) if isinstance(v, list | tuple | dict) else ()
+    return any(is_instance(x) and not isinstance(x, enum.Enum) for x in held)
+
+
+def check_text(ctx: Context, v: Value, node: ast.AST) -> None:
+    """Leave to CPython a text of what holds objects: methods of theirs make it, and what these read the run decides."""
+    if any(is_instance(x) and not isinstance(x, BaseException) for x in leaves_in(v)):
+        ctx.cut(node, f"the text of {describe(v)} that holds objects", instead="write its parts one by one")
 
 
 def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
@@ -60,7 +75,9 @@ def compared(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast
         if isinstance(kind, ast.NotEq):
             result = special(ctx, v, "__eq__", [other], node)
             if result is not NotImplemented:
-                return not result if isinstance(result, bool) else ctx.wrap(make.logical_not(ctx.b, ctx.atom(result)))
+                if isinstance(result, bool):
+                    return not result
+                return python_bool(ctx, ctx.wrap(make.logical_not(ctx.b, ctx.atom(result))))
     outside = [v for v in (left, right) if isinstance(v, Foreign)]
     if not outside:
         return NotImplemented

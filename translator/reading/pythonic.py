@@ -23,14 +23,14 @@ from .booleans import marked, python_bool
 from .classes import answer, class_of
 from .conditions import truth
 from .context import Context
-from .demand import follows_loops, sign_of, static
+from .demand import as_key, follows_loops, sign_of, static
 from .growing import Growing, Pile, length
 from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
 from .listed import note_rows
 from .operators import as_number, binary, operand_of_one, operands_of_two
-from .protocols import is_instance, special
+from .protocols import check_text, is_instance, special
 from .runs import count
 from .standard import library_for
 from .values import (
@@ -51,6 +51,7 @@ from .values import (
     Value,
     Zip,
     attributes_of,
+    class_name,
     describe,
     is_object,
     leaves_in,
@@ -89,7 +90,7 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
 def _turns(ctx: Context, r: RunRange) -> Value:
     """How many numbers a range has."""
     b = ctx.b
-    start, stop, step = map(ctx.atom, (r.start, r.stop, r.step))
+    start, stop, step = (as_python(b, ctx.atom(v)) for v in (r.start, r.stop, r.step))
     back = make.floor_divide(b, make.subtract(b, start, stop), step)
     return ctx.wrap(as_python(b, make.maximum(b, make.negative(b, back), 0)))
 
@@ -161,6 +162,8 @@ def _ndindex(ctx: Context, node: ast.AST, *shape: Value) -> Value:
 def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
     if isinstance(inner, range | RunRange | Growing | Pile) or type(inner) is Ref:
         return Reversed(inner)
+    if isinstance(inner, set | frozenset):
+        raise TypeError(f"{class_name(inner)!r} object is not reversible")
     return known_items(ctx, inner, node)[::-1]
 
 
@@ -226,7 +229,7 @@ def _set(python: type) -> Implementation:
     """Which elements of a set are equal is known when it is made."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value) -> Value:
-        return python(static(ctx, known_items(ctx, args[0], node), node, "an element of a set")) if args else python()
+        return python(as_key(ctx, known_items(ctx, args[0], node), node, "an element of a set")) if args else python()
 
     return implementation
 
@@ -234,7 +237,7 @@ def _set(python: type) -> Implementation:
 def _dict(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
     if args and not isinstance(args[0], dict):
         pairs = [known_items(ctx, pair, node) for pair in known_items(ctx, args[0], node)]
-        args = ([(static(ctx, pair[0], node, "a dict key"), *pair[1:]) for pair in pairs],)
+        args = ([(as_key(ctx, pair[0], node, "a dict key"), *pair[1:]) for pair in pairs],)
     return run_known(ctx, node, lambda: dict(*args, **kwargs))
 
 
@@ -310,6 +313,10 @@ def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
             result = special(ctx, args[0], name, list(args[1:]), node)
             if result is not NotImplemented:
                 return result
+        if builtin is round and args and type(args[0]) is Ref:
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        if builtin in (abs, divmod) and any(isinstance(a, range | RunRange) for a in args):
+            raise TypeError(f"bad operand type for {builtin.__name__}(): 'range'")
         if builtin is abs and len(args) == 1:
             args = (operand_of_one(ctx, args[0]),)
         if builtin is divmod and len(args) == 2:
@@ -355,8 +362,11 @@ def _gathering(builtin: Callable[..., Any]) -> Implementation:
 def _text(python: Callable[..., str], *names: str) -> Implementation:
     """str and repr: of known values."""
 
-    def implementation(ctx: Context, node: ast.AST, x: Value = "") -> Value:
-        return text_of(ctx, x, node, python, names)
+    def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
+        given = (*args, kwargs["object"]) if python is str and "object" in kwargs else args
+        if len(given) != 1 or len(args) + len(kwargs) > 1:  # none, or bytes and how to read them
+            return run_known(ctx, node, lambda: python(*args, **kwargs))
+        return text_of(ctx, given[0], node, python, names)
 
     return implementation
 
@@ -369,10 +379,23 @@ def text_of(
         if result is not NotImplemented:
             return result
     inside = list(attributes_of(x).values()) if is_object(x) else x
-    if any(is_object(v) for v in leaves_in(inside)):
-        ctx.refuse(node, "the text of an object that holds objects", instead="write its parts one by one")
+    check_text(ctx, inside, node)
     static(ctx, inside, node, "a formatted value")
     return run_known(ctx, node, python, x)
+
+
+def format_of(ctx: Context, x: Value, spec: str, node: ast.AST) -> Value:
+    """format(x, spec) of an object. Raises TypeError for a spec that its class has no `__format__` for."""
+    result = special(ctx, x, "__format__", [spec], node)
+    if result is not NotImplemented:
+        return result
+    if spec:
+        raise TypeError(f"unsupported format string passed to {class_name(x)}.__format__")
+    return text_of(ctx, x, node, str)
+
+
+def _hash(ctx: Context, node: ast.AST, x: Value) -> Value:
+    return run_known(ctx, node, hash, as_key(ctx, x, node, "what is hashed"))
 
 
 def _callable(ctx: Context, node: ast.AST, x: Value) -> Value:
@@ -439,6 +462,7 @@ BUILTINS: dict[Any, Implementation] = {
     sum: _gathering(sum),
     any: _gathering(any),
     all: _gathering(all),
+    hash: _hash,
     str: _text(str, "__str__", "__repr__"),
     repr: _text(repr, "__repr__"),
 }

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ import numpy as np
 
 from .. import make
 from ..ir import Atom, Block, Raise, Var
+from ..patterns import pattern
 from ..thrown import Argument, Hole, Known, Slot, Thrown, settled, text
 from .context import Context, Snapshot
 from .maybes import narrowed
@@ -294,7 +294,7 @@ def _holds_data(ctx: Context, node: ast.expr) -> bool:
     return any(type(v) is Var or type(v) is Ref for v in leaves_in(ctx.eval(node)))
 
 
-_PERCENT = re.compile(r"%(?:(%)|([-+ 0#]*)(\d*)(?:\.(\d+))?([sdirefgEFG]))")
+_PERCENT = pattern(r"%(?:(%)|([-+ 0#]*)(\d*)(?:\.(\d+))?([sdirefgEFG]))")
 
 
 def _percent(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..ir import Var
 from .telling import Telling
 from .values import (
     Bound,
@@ -18,6 +19,7 @@ from .values import (
     Masked,
     Method,
     Partial,
+    Ref,
     Reversed,
     Value,
     Zip,
@@ -26,8 +28,12 @@ from .values import (
 )
 
 
-def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iterator[Any]:
-    """All values that the names of `env`, and of the frames around and before this one, lead to, each once."""
+def objects_of(
+    frame: Frame, env: dict[str, Value], extra: Value = None, skipped: frozenset[type] = frozenset()
+) -> Iterator[Any]:
+    """All values that the names of `env`, and of the frames around and before this one, lead to, each once; from lists
+    and tuples not those of the `skipped` classes.
+    """
     waiting: list[Any] = [extra, *env.values()]
     frames, seen_frames = [frame.caller, frame.outer], {id(frame)}
     while frames:
@@ -46,7 +52,7 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
         if isinstance(v, dict):
             waiting += v.values()
         elif isinstance(v, list | tuple):
-            waiting += v
+            waiting += [x for x in v if type(x) not in skipped] if skipped else v
         elif type(v) is Closure:
             waiting += [*v.defaults.values(), *(v.frame.env.values() if id(v.frame) not in seen_frames else ())]
             seen_frames.add(id(v.frame))
@@ -73,7 +79,11 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
 def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:
     """Lists, dicts, sets and objects among them, and iterators, which know what they still have to give."""
     changing = (list, dict, set, Iterated, Generator)
-    return (v for v in objects_of(frame, env) if isinstance(v, changing) or is_object(v))
+    return (v for v in objects_of(frame, env, skipped=_NUMBERS) if isinstance(v, changing) or is_object(v))
+
+
+_NUMBERS: frozenset[type] = frozenset({int, float, bool, complex, str, type(None), Var, Ref})
+"""They lead to nothing; tables of them are looked through at each branch."""
 
 
 def restore_container(target: Any, old: Any) -> None:

@@ -55,6 +55,7 @@ from .values import (
     Undefined,
     Value,
     is_object,
+    is_transformed,
     leaves_in,
 )
 from .views import Lying
@@ -357,7 +358,7 @@ def _open_parameter(
         if not v.aval.shape and t != ARRAY:
             return v
         cell = ctx.cell(v)
-        cell.swapped = leaf in signature.swapped
+        cell.swapped, cell.immutable = leaf in signature.swapped, leaf in signature.immutable
         ctx.callers.arrays.append((len(variables) - 1, cell))
         return Ref(cell)
     if t.kind is Kind.STATIC:
@@ -369,7 +370,7 @@ def _open_parameter(
             stream, name = streams.argument(ctx, value), value.cls.__name__
             why = f"is a {name}, of which nothing is known before the run"
             return Undefined(why, _UNKNOWN, stream=stream, cls=value.cls)
-        changeable = (callable(value) or is_object(value)) and not hasattr(value, "__untraced_read__")
+        changeable = (callable(value) or is_object(value)) and not is_transformed(value)
         return ctx.captures.known(value) if changeable else value
     labels = t.keys or range(len(t.children))
     children = [

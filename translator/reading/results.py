@@ -25,7 +25,7 @@ from .maybes import some
 from .selection import concrete
 from .signature import Signature, specialise
 from .source import Source
-from .values import Masked, Ref, Value, describe, is_leaf, is_number, is_object, is_runtime, leaves_in
+from .values import Masked, Ref, Value, describe, is_leaf, is_number, is_object, is_runtime, is_transformed, leaves_in
 from .views import Lying
 
 
@@ -76,9 +76,11 @@ def read_specialised(
     kept = [i for i in range(len(signature.avals)) if i not in forced]
     values = tuple(signature.values[i] for i in kept)
     params = specialise(signature, forced)
-    swapped = frozenset(k for k, i in enumerate(kept) if i in signature.swapped)
+    swapped, immutable = (
+        frozenset(k for k, i in enumerate(kept) if i in leaves) for leaves in (signature.swapped, signature.immutable)
+    )
     avals = tuple(signature.avals[i] for i in kept)
-    narrow = replace(signature, params=params, avals=avals, values=values, swapped=swapped)
+    narrow = replace(signature, params=params, avals=avals, values=values, swapped=swapped, immutable=immutable)
     reading = read_with(narrow)
     reasons = tuple((kept[i], why) for i, why in reading.reasons)
     return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
@@ -145,7 +147,7 @@ def _static_result(ctx: Context, value: Value, source: Source) -> TreeDef:
     if is_made_here(value):
         what = "what is made of a function that is defined inside leaves the function"
         ctx.cut(source.node, what, why="it exists only while that is read", instead="make it outside, and pass it")
-    if is_object(value) and not isinstance(value, enum.Enum) and not hasattr(value, "__untraced_read__"):
+    if is_object(value) and not isinstance(value, enum.Enum) and not is_transformed(value):
         what = f"the function returns {describe(value)}"
         ctx.cut(source.node, what, instead="make it a dataclass, or return its arrays")
     try:
@@ -166,6 +168,6 @@ class MadeHere:
 
 def is_made_here(f: Any) -> bool:
     """Whether this is an inner function, or what transformations and `accelerate` have made of one."""
-    while hasattr(f, "__untraced_read__") and not isinstance(f, MadeHere) and hasattr(f, "fun"):
+    while is_transformed(f) and not isinstance(f, MadeHere) and hasattr(f, "fun"):
         f = f.fun
     return isinstance(f, MadeHere)

@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeGuard
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -37,7 +38,8 @@ class Signature:
 
     *args is one TUPLE tree and **kwargs one DICT tree. `values` holds the Python value of each number among the leaves
     (None for arrays), for specialisation; it does not count for equality. `given` is None where all arguments are
-    passed by position. `swapped` are the leaves that hold their bytes in the other order.
+    passed by position. `swapped` are the leaves that hold their bytes in the other order, `immutable` those that are
+    Arrays.
     """
 
     params: tuple[tuple[str, TreeDef], ...]
@@ -45,6 +47,7 @@ class Signature:
     values: tuple[Any, ...] = field(compare=False, default=())
     given: Given | None = None
     swapped: frozenset[int] = frozenset()
+    immutable: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
         return f"({', '.join(name for name, _ in self.params)}) over {', '.join(map(str, self.avals))}"
@@ -133,7 +136,19 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
 
     Raises ValueError for compiled functions that do not tell.
     """
-    return inspect.signature(runs(fun), follow_wrapped=not isinstance(runs(fun), types.FunctionType))
+    run = runs(fun)
+    if not isinstance(run, types.FunctionType):
+        return inspect.signature(run)
+    if run.__defaults__ or run.__kwdefaults__ or run.__dict__:  # they may change, or lead back to the function
+        return inspect.signature(run, follow_wrapped=False)
+    known = _signatures.get(run)
+    if known is None or known[0] is not run.__code__:
+        known = _signatures[run] = run.__code__, inspect.signature(run, follow_wrapped=False)
+    return known[1]
+
+
+_signatures: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, inspect.Signature]] = WeakKeyDictionary()
+"""Of functions without defaults: a translation asks three times, 20 us each."""
 
 
 def arguments_of(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

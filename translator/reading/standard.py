@@ -20,7 +20,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import surface
-from ..library import ordering
+from ..errors import DTypeError
+from ..ir import Var
+from ..library import looping, ordering
 from .attributes import get_attribute
 from .conditions import truth
 from .context import Context
@@ -31,7 +33,8 @@ from .iteration import known_items
 from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
-from .operators import binary, compare_pair, contains, unary
+from .operators import binary, compare_pair, python_truth, unary
+from .protocols import has_undecided, special
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -195,7 +198,7 @@ def _refuse_order(ctx: Context, node: ast.AST, keys: list[Value], what: str) -> 
 def _by_data(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> Keyed | list[Any]:
     """The keys of the elements: as arrays, where a derivative or batch orders by numbers of the run."""
     keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
-    if not any(map(has_runtime, keys)):
+    if not has_undecided(keys):
         return keys
     heads = _deciding_heads(keys)
     if heads is not None:
@@ -243,7 +246,8 @@ def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, r
     keys = _by_data(ctx, node, known, key, "sorted()")
     if isinstance(keys, Keyed):
         return keys.ordered(static(ctx, reverse, node, "reverse"))
-    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
+    falls = static(ctx, reverse, node, "reverse")
+    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=falls))
     return [known[i] for i in order]
 
 
@@ -313,13 +317,36 @@ def _unary_function(kind: type[ast.unaryop]) -> Implementation:
 
 
 def _truth(ctx: Context, node: ast.AST, x: Value) -> Value:
-    known = truth(ctx, x, node)
-    return known if isinstance(known, bool) else ctx.wrap(known)
+    return python_truth(ctx, x, node)
+
+
+def _concat(ctx: Context, node: ast.AST, x: Value, y: Value) -> Value:
+    """`x + y` of sequences. Raises TypeError for numbers and arrays, which `+` would add."""
+    if is_runtime(x) or not hasattr(x, "__getitem__"):
+        raise DTypeError(f"{describe(x)} can't be concatenated")
+    return binary(ctx, ast.Add, x, y, node)
+
+
+def _index(ctx: Context, node: ast.AST, x: Value) -> Value:
+    """operator.index: an integer as it is, a number of Python's. TypeError for what is none."""
+    found = special(ctx, x, "__index__", [], node)
+    if found is not NotImplemented:
+        return found
+    if not is_runtime(x):
+        return run_known(ctx, node, operator.index, x)
+    aval = ctx.atom(x).aval
+    if aval.dtype.kind not in "iu" or aval.shape:
+        raise TypeError(f"{describe(x)} cannot be interpreted as an integer")
+    return ctx.call(int, [x], {}, node)
+
+
+def _passed_by_jax(ctx: Context, node: ast.AST, values: Value) -> Value:
+    ctx.numbers.jaxs.update(v for v in leaves_in(values) if type(v) is Var and v.aval.weak)
+    return values
 
 
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
-    found = contains(ctx, container, item, node)
-    return found if isinstance(found, bool) else ctx.wrap(found)
+    return compare_pair(ctx, ast.In(), item, container, node)
 
 
 def _getitem(ctx: Context, node: ast.AST, x: Value, key: Value) -> Value:
@@ -501,10 +528,12 @@ LIBRARY: dict[Any, Implementation] = {
     iter: _iter,
     next: _next,
     operator.truth: _truth,
+    operator.index: _index,
+    looping.passed: _passed_by_jax,
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,
-    operator.concat: _binary_function(ast.Add),
+    operator.concat: _concat,
     dataclasses.replace: _replace,
     dataclasses.fields: lambda ctx, node, obj: dataclasses.fields(obj),
     dataclasses.asdict: _asdict,

@@ -14,7 +14,7 @@ from . import piled
 from .aliases import has_one_holder
 from .array_stores import changed, store_array, store_selected, write_in_place
 from .context import Context
-from .demand import static
+from .demand import as_key
 from .growing import Growing, Pile, grow, set_item
 from .iteration import known_items
 from .known import run_known
@@ -23,7 +23,7 @@ from .overlaps import check_overlap, check_parts
 from .protocols import is_instance, special
 from .selection import concrete, part_of, place_of
 from .subscripts import index_value
-from .values import Flat, Masked, Method, Ref, Value, describe
+from .values import Flat, Foreign, Masked, Method, Ref, Value, describe, is_runtime
 
 
 def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:
@@ -67,7 +67,7 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
 def _place(ctx: Context, base: dict[Any, Value] | list[Value], key: Value, node: ast.AST) -> Any:
     """A key that is known. The list is read again as rows of an array where only the run knows it."""
     try:
-        return static(ctx, key, node, "the index of a container")
+        return as_key(ctx, key, node, "the index of a container")
     except CutError:
         grow(ctx, (base,))
         raise
@@ -84,6 +84,8 @@ def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
         cut_changed_bytes(ctx, node)
     if type(base) is Pile and type(key) is not slice:
         piled.call_method(ctx, base, "pop", [key], {}, node)
+        return
+    if is_instance(base) and special(ctx, base, "__delitem__", [key], node) is not NotImplemented:
         return
     if not isinstance(base, dict | list):
         ctx.refuse(node, f"`del` of an element of {describe(base)}", instead="build the smaller one")
@@ -118,10 +120,21 @@ def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, no
 _SET_OPERATORS = {ast.BitOr: operator.ior, ast.BitAnd: operator.iand, ast.Sub: operator.isub, ast.BitXor: operator.ixor}
 
 
+def _adds_lists(ctx: Context, v: Value) -> bool:
+    """Whether `+=` of a list adds it to the list as `+` does, where it would extend it: arrays and NumPy's numbers."""
+    if is_runtime(v) or isinstance(v, Masked | np.generic):
+        return True
+    return is_instance(v) and ctx.captures.part(type(v.value if isinstance(v, Foreign) else v), "__radd__") is not None
+
+
 def augmented_value(
     ctx: Context, kind: type[ast.operator], current: Value, value: Value, node: ast.AST
 ) -> Value:
-    """`current op= value`: arrays and containers change in place, everything else gives a new value."""
+    """`current op= value`: arrays and containers change in place, everything else gives a new value, as the caller's
+    Arrays do.
+    """
+    if isinstance(current, list | Pile) and kind is ast.Add and _adds_lists(ctx, value):
+        return binary(ctx, kind, current, value, node)
     if type(current) is list and kind is ast.Add:
         ctx.touch(current)
         current.extend(known_items(ctx, value, node))
@@ -157,7 +170,7 @@ def augmented_value(
         value = concrete(ctx, value, node, "an array changed by a selection x[mask]")
     if type(current) is Var and current in ctx.numbers.boxed and not has_one_holder(ctx, current, ctx.frame.env):
         ctx.cut(node, "a number that may be an array without axes is changed, and has two names", instead=_NEW_VALUE)
-    if type(current) is not Ref:
+    if type(current) is not Ref or (current.cell.immutable and not ctx.frame.fixed):
         return binary(ctx, kind, current, value, node)
     if kind is ast.MatMult and (not current.aval.shape or len(ctx.atom(value).aval.shape) < 2):
         what = "requires the first operand to have at least one and the second at least two dimensions."

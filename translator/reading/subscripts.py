@@ -15,7 +15,7 @@ from ..ir import Var
 from ..surface.python import as_python
 from . import piled
 from .context import Context
-from .demand import is_searched, refuse_undefined, static
+from .demand import as_key, is_searched, refuse_undefined, static
 from .growing import Growing, Pile, grow, item
 from .indexing import copy_of_line, indexed, mask_for
 from .inlining import inline
@@ -91,7 +91,7 @@ def _element(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     if _is_run_time_int(key) and is_searched(ctx, key) and are_choices(ctx, base):
         return element_at(ctx, list(base), key, node)
     try:
-        known = static(ctx, key, node, "the index of a container")
+        known = as_key(ctx, key, node, "the index of a container")
     except CutError:
         if not _is_run_time_int(key):
             raise

@@ -10,7 +10,9 @@ import ast
 import dataclasses
 import types
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,12 +36,13 @@ class Cell:
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
     for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
-    says that. `sides`: the condition by which it is one of two cells, and these.
+    says that. `immutable`: it is an Array of the caller's, of which `x += y` makes a new one. `sides`: the condition by
+    which it is one of two cells, and these.
     """
 
     __slots__ = (
-        *("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sides", "sources", "stale", "swapped"),
-        "twins",
+        *("ambiguous", "atom", "birth", "choice", "immutable", "name", "origin", "shadows", "sides", "sources"),
+        *("stale", "swapped", "twins"),
     )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
@@ -54,6 +57,7 @@ class Cell:
         self.origin: Origin | None = None
         self.swapped = False
         self.choice: Choice | None = None
+        self.immutable = False
         self.sides: tuple[Atom, Cell, Cell] | None = None
 
     @property
@@ -531,6 +535,27 @@ def is_object(v: Value) -> bool:
     if is_leaf(v) or isinstance(v, _NO_OBJECTS):
         return False
     return hasattr(v, "__dict__") or bool(_slots(type(v)))
+
+
+def is_mapping(v: Value) -> bool:
+    """A dict, or one of a class of dicts that has nothing but its entries: OrderedDict, defaultdict, Counter."""
+    return isinstance(v, dict) and not getattr(v, "__dict__", None)
+
+
+def with_entries(d: dict[Any, Any], entries: Iterable[tuple[Any, Value]]) -> dict[Any, Any]:
+    """A new dict of the class of `d`, with other values at its keys."""
+    made = copy(d)
+    put = OrderedDict.__setitem__ if isinstance(made, OrderedDict) else dict.__setitem__  # no method of a user's class
+    for key, value in entries:
+        put(made, key, value)
+    return made
+
+
+def is_transformed(v: Any) -> bool:
+    """Whether it is a function that says itself how it is read. Objects are not asked: they may answer anything."""
+    return hasattr(type(v), "__untraced_read__") or "__untraced_read__" in (
+        v.__dict__ if isinstance(v, types.FunctionType) else ()
+    )
 
 
 def attributes_of(v: Any) -> dict[str, Value]:

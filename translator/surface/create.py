@@ -116,7 +116,7 @@ def arange(
     if last is None:
         first, last = 0, first
     stride = 1 if stride is None else stride
-    target = static_dtype(dtype) or np.result_type(*(np.asarray(x).dtype for x in (first, last, stride)))
+    target = static_dtype(dtype) or np.result_type(np.int64, *(np.asarray(x).dtype for x in (first, last, stride)))
     if target.kind not in "iuf":
         return make.lift(np.arange(first, last, stride, dtype=target))
     n = len(np.arange(first, last, stride, dtype=target))
@@ -126,6 +126,8 @@ def arange(
     with np.errstate(over="ignore"):
         delta = target.type(first + stride) - origin
     counted = make.iota(b, n, target)
+    if delta < 0 and origin == 0 and target.kind == "f":  # 0 * delta is -0.0, but NumPy begins with 0.0
+        return make.subtract(b, origin, make.multiply(b, counted, -delta))
     scaled = counted if delta == 1 else make.multiply(b, counted, delta)
     return scaled if origin == 0 else make.add(b, scaled, origin)
 
@@ -190,8 +192,8 @@ def _front_to(ndim: int, axis: int) -> list[int]:
 
 def eye(b: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None, order: Any = "C") -> Atom:
     """Ones on a diagonal: where the row plus `k` equals the column."""
-    rows = static_int(N, "the number of rows")
-    columns = rows if M is None else static_int(M, "the number of columns")
+    rows = max(static_int(N, "the number of rows"), 0)
+    columns = rows if M is None else max(static_int(M, "the number of columns"), 0)
     shift = static_int(k, "the diagonal")
     down = make.expand_dims(b, make.iota(b, rows), 1)
     down = make.add(b, down, shift) if shift else down
@@ -204,8 +206,8 @@ def identity(b: Builder, n: Any, dtype: Any = None) -> Atom:
 
 def tri(b: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Atom:
     """Ones at and below a diagonal."""
-    rows = static_int(N, "the number of rows")
-    columns = rows if M is None else static_int(M, "the number of columns")
+    rows = max(static_int(N, "the number of rows"), 0)
+    columns = rows if M is None else max(static_int(M, "the number of columns"), 0)
     shift = static_int(k, "the diagonal")
     down = make.expand_dims(b, make.iota(b, rows), 1)
     down = make.add(b, down, shift) if shift else down

@@ -52,6 +52,17 @@ def dot(b: Builder, a: Any, b_: Any, out: Any = None) -> Atom:
     return _over(b, x, y, [x.aval.ndim - 1], [max(0, y.aval.ndim - 2)])
 
 
+def dot_method(
+    b: Builder, a: Any, b_: Any, out: Any = None, *, precision: Any = None, preferred_element_type: Any = None
+) -> Atom:
+    """a.dot(b_), as NumPy's and as JAX's arrays have it: operands are converted to `preferred_element_type`."""
+    refuse_out("np.dot", out)
+    if preferred_element_type is None:
+        return dot(b, a, b_)
+    wanted = np.dtype(preferred_element_type)
+    return dot(b, make.astype(b, array(b, a), wanted), make.astype(b, array(b, b_), wanted))
+
+
 def _strong(b: Builder, x: Atom) -> Atom:
     """A Python number as the array that a product makes of it."""
     return make.astype(b, x, x.aval.dtype)

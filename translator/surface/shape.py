@@ -164,7 +164,8 @@ def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mo
     """Elements chosen along one axis; of the flattened array for no axis."""
     refuse_out("np.take", out)
     x, chosen = array(b, a), array(b, indices)
-    if chosen.aval.dtype.kind == "b" or isinstance(chosen, Const):  # as NumPy casts a list
+    is_listed = isinstance(indices, list | tuple | int | float) or isinstance(chosen, Const) or chosen.aval.weak
+    if chosen.aval.dtype.kind == "b" or (is_listed and chosen.aval.dtype.kind in "iuf"):  # as NumPy casts a list
         chosen = make.astype(b, chosen, np.int64)
     if chosen.aval.dtype.kind not in "iu":
         raise DTypeError(f"Cannot cast array data from {chosen.aval.dtype} to int64 according to the rule 'same_kind'")
@@ -175,6 +176,8 @@ def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mo
     how = static(mode, "the mode")
     if how not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {how!r})")
+    if how != "raise":
+        chosen = make.astype(b, chosen, np.int64)
     if how == "wrap":
         chosen = make.remainder(b, chosen, n)
     elif how == "clip":
@@ -274,7 +277,15 @@ def as_strided(
     if any(n < 0 for n in sizes):
         raise ValueError("negative dimensions are not allowed")
     reach = [(n - 1) * s for n, s in zip(sizes, steps, strict=True)]
-    if any(s % itemsize for s in steps) or (0 not in sizes and not _is_inside(reach, a.aval.size * itemsize)):
+    if any(s % itemsize for s in steps):
+        raise CutError(
+            Diagnostic(
+                "np.as_strided with steps that are no whole elements is left to NumPy",
+                why="compiled code has elements, no bytes",
+                instead="use x.view of a smaller dtype first",
+            )
+        )
+    if 0 not in sizes and not _is_inside(reach, a.aval.size * itemsize):
         raise UnsupportedError(
             Diagnostic(
                 "np.as_strided reads outside the array",
@@ -359,7 +370,8 @@ def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "rais
     axes = list(zip(lines, sizes, modes, strict=True))
     total: Atom = make.lift(np.int64(0))
     beyond: Atom = make.lift(np.False_)
-    for x, n, how in reversed(axes) if _is_fortran("np.ravel_multi_index", None, order) else axes:
+    for line, n, how in reversed(axes) if _is_fortran("np.ravel_multi_index", None, order) else axes:
+        x = make.astype(b, line, np.int64)
         if how == "raise":
             outside = make.logical_or(b, make.less(b, x, 0), make.greater_equal(b, x, n))
             beyond = make.logical_or(b, beyond, outside)
@@ -367,6 +379,6 @@ def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "rais
             x = make.remainder(b, x, n)
         else:
             x = make.minimum(b, make.maximum(b, x, 0), n - 1)
-        total = make.add(b, make.multiply(b, total, n), make.astype(b, x, np.int64))
+        total = make.add(b, make.multiply(b, total, n), x)
     make.raise_if(b, beyond, ValueError, "invalid entry in coordinates array")
     return total

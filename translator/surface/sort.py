@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import make
 from ..builder import Builder
 from ..errors import CutError, Diagnostic
@@ -75,6 +77,11 @@ def _along(b: Builder, a: Any, axis: Any) -> tuple[Atom, int]:
 def _places(function: str, x: Atom, kth: Any, axis: int) -> tuple[int, ...]:
     """The places of a partition, counted from the front; none in an array without elements."""
     places = static(kth, "the place of a partition")
+    kind = np.asarray(places).dtype.kind
+    if kind == "b":
+        raise ValueError("Booleans unacceptable as partition index")
+    if kind not in "iu":
+        raise TypeError("Partition index must be integer")
     n = x.aval.shape[make.normalize_axis(axis, x.aval.ndim)]
     found = set()
     for k in (places if isinstance(places, tuple | list) else (places,)) if x.aval.size else ():

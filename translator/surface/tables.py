@@ -401,9 +401,10 @@ _SIZE_UNKNOWN = "the size of the result is not known before the run"
 _METHODS: dict[str, Callable[..., Any]] = {
     **{name: _DIRECT[name] for name in ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")},
     **{name: _DIRECT[name] for name in ("argsort", "argpartition")},
-    **{name: _DIRECT[name] for name in ("cumsum", "cumprod", "take", "dot", "copy", "astype")},
+    **{name: _DIRECT[name] for name in ("cumsum", "cumprod", "take", "copy", "astype")},
     "round": elementwise.round_,
     "clip": elementwise.clip_method,
+    "dot": product.dot_method,
     "conj": elementwise.conjugate_method,
     "conjugate": elementwise.conjugate_method,
     "flatten": shape.ravel,

@@ -2487,9 +2487,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) causal_loss_grad_d_v_rows(
                 const half_t t_8 = half_t::from(largest);
                 const half_t t_9 = half_t::from((widen(s_1) - widen(t_8)));
                 const half_t e = half_t::from(quick_exp(widen(t_9)));
-                const half_t t_10 = half_t::from((widen(d_e_1) * widen(e)));
-                const half_t t_11 = half_t::from((widen(t_10) * 0.25f));
-                const half_t d_t_1 = half_t::from((t_2 ? widen(t_11) : 0.0f));
+                const half_t d_s = half_t::from((widen(d_e_1) * widen(e)));
+                const half_t t_10 = half_t::from((widen(d_s) * 0.25f));
+                const half_t d_t_1 = half_t::from((t_2 ? widen(t_10) : 0.0f));
                 factor = d_t_1;
             }
             shared.factor.set(scores_t::row(each), scores_t::column(each), factor);
@@ -2664,9 +2664,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) causal_loss_grad_d_v_rows_
                 const half_t t_8 = half_t::from(largest);
                 const half_t t_9 = half_t::from((widen(s_1) - widen(t_8)));
                 const half_t e = half_t::from(quick_exp(widen(t_9)));
-                const half_t t_10 = half_t::from((widen(d_e_1) * widen(e)));
-                const half_t t_11 = half_t::from((widen(t_10) * 0.25f));
-                const half_t d_t_1 = half_t::from((t_2 ? widen(t_11) : 0.0f));
+                const half_t d_s = half_t::from((widen(d_e_1) * widen(e)));
+                const half_t t_10 = half_t::from((widen(d_s) * 0.25f));
+                const half_t d_t_1 = half_t::from((t_2 ? widen(t_10) : 0.0f));
                 factor = d_t_1;
             }
             shared.factor.set(scores_t::row(each), scores_t::column(each), factor);
@@ -2968,9 +2968,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) causal_loss_grad_d_v_co
                 const half_t t_9 = half_t::from(sum);
                 const half_t t_10 = half_t::from((widen(t_9) / widen(t_6)));
                 const half_t d_e_1 = half_t::from((widen(d_e) - widen(t_10)));
-                const half_t t_11 = half_t::from((widen(d_e_1) * widen(e)));
-                const half_t t_12 = half_t::from((widen(t_11) * 0.25f));
-                const half_t d_t_1 = half_t::from((t_2 ? widen(t_12) : 0.0f));
+                const half_t d_s = half_t::from((widen(d_e_1) * widen(e)));
+                const half_t t_11 = half_t::from((widen(d_s) * 0.25f));
+                const half_t d_t_1 = half_t::from((t_2 ? widen(t_11) : 0.0f));
                 factor = t_7;
                 factor_1 = d_t_1;
             }
@@ -3175,9 +3175,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) causal_loss_grad_d_v_co
                 const half_t t_9 = half_t::from(sum);
                 const half_t t_10 = half_t::from((widen(t_9) / widen(t_6)));
                 const half_t d_e_1 = half_t::from((widen(d_e) - widen(t_10)));
-                const half_t t_11 = half_t::from((widen(d_e_1) * widen(e)));
-                const half_t t_12 = half_t::from((widen(t_11) * 0.25f));
-                const half_t d_t_1 = half_t::from((t_2 ? widen(t_12) : 0.0f));
+                const half_t d_s = half_t::from((widen(d_e_1) * widen(e)));
+                const half_t t_11 = half_t::from((widen(d_s) * 0.25f));
+                const half_t d_t_1 = half_t::from((t_2 ? widen(t_11) : 0.0f));
                 factor = t_7;
                 factor_1 = d_t_1;
             }
