@@ -29,6 +29,7 @@ from ...translator.tree import open_node, sorted_keys, tree_map
 from ..arrays.adopted import OnGpu, is_on_gpu
 from ..arrays.array import Array
 from ..arrays.hosted import HostArray
+from ..arrays.numbers import NUMBERS, python
 from .naming import place_of
 from .statics import unwrap
 
@@ -89,6 +90,9 @@ def are_wide(leaves: list[Any]) -> bool:
 
 
 def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
+    if type(x) in NUMBERS:
+        _open(python(x), key, leaves)
+        return
     if is_float0(x):
         key.append((np.ndarray, FLOAT0, x.shape))
         return
@@ -144,6 +148,7 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     count = iter(range(len(leaves)))
 
     def mark(x: Any) -> Any:
+        x = python(x)
         aval = aval_of(x)
         return x if aval is None else _Slot(aval, next(count), is_array_without_axes(x))
 
@@ -163,8 +168,8 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     given = [leaves[s] if isinstance(s, int) else s.value for s in sources]
     swapped = frozenset(i for i, x in enumerate(given) if is_swapped(x))
     immutable = frozenset(i for i, x in enumerate(given) if type(x) is Array)
-    changed = {"params": params, "values": values, "swapped": swapped, "immutable": immutable}
-    return Binding(dataclasses.replace(signature, **changed), sources)
+    bound = dataclasses.replace(signature, params=params, values=values, swapped=swapped, immutable=immutable)
+    return Binding(bound, sources)
 
 
 def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:

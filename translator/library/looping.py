@@ -29,12 +29,14 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
     results = _Results("cond")
     operands = _operands("cond", operands, options)
     if not callable(true_fun) and len(operands) == 2:
-        if pred:
-            return _as_others(results, false_fun(true_fun))
-        return _as_others(results, operands[1](operands[0]))
+        return passed(_either(pred, results, false_fun, (true_fun,), operands[1], operands[:1]))
+    return passed(_either(pred, results, true_fun, operands, false_fun, operands))
+
+
+def _either(pred: Any, results: _Results, f: Fun, given: tuple[Any, ...], g: Fun, other: tuple[Any, ...]) -> Any:
     if pred:
-        return _as_others(results, true_fun(*operands))
-    return _as_others(results, false_fun(*operands))
+        return _as_others(results, f(*passed(given)))
+    return _as_others(results, g(*passed(other)))
 
 
 def switch(index: Any, branches: Sequence[Fun], *operands: Any, **options: Any) -> Any:
@@ -45,7 +47,7 @@ def switch(index: Any, branches: Sequence[Fun], *operands: Any, **options: Any) 
     if not len(branches):
         raise ValueError("switch needs at least one branch")
     _scalar("switch: the index", "iu", "an integer", index)
-    return _chosen(index, branches, 0, operands, _Results("switch"))
+    return passed(_chosen(index, branches, 0, operands, _Results("switch")))
 
 
 def _operands(call: str, operands: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
@@ -62,9 +64,9 @@ def _operands(call: str, operands: tuple[Any, ...], options: dict[str, Any]) -> 
 
 def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ...], results: _Results) -> Any:
     if k == len(branches) - 1:
-        return _as_others(results, branches[k](*operands))
+        return _as_others(results, branches[k](*passed(operands)))
     if index <= k:
-        return _as_others(results, branches[k](*operands))
+        return _as_others(results, branches[k](*passed(operands)))
     return _chosen(index, branches, k + 1, operands, results)
 
 
@@ -119,9 +121,14 @@ def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
         )
         return unflatten(structure, leaves)
     val = _carried(init_val)
-    while _going_on(cond_fun(val)):
-        val = _passed_on("while_loop", val, body_fun(val))
-    return val
+    while _going_on(cond_fun(passed(val))):
+        val = _passed_on("while_loop", val, body_fun(passed(val)))
+    return passed(val)
+
+
+def passed(values: Any) -> Any:
+    """What a function of the user's is given, or he is: where it is read, its numbers are noted as JAX's arrays."""
+    return values
 
 
 def _carried(val: Any) -> Any:
@@ -257,8 +264,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: A
         return unflatten(structure, fori_loop(lower, upper, turn, leaves))
     val = _carried(init_val)
     for i in range(lower, upper):
-        val = _passed_on("fori_loop", val, body_fun(i, val))
-    return val
+        val = _passed_on("fori_loop", val, body_fun(passed(i), passed(val)))
+    return passed(val)
 
 
 # ---- scans ---------------------------------------------------------------------------------------
@@ -286,7 +293,7 @@ def scan(
     carry = _carried(init)
     ys: list[Any] = [None] * n
     for i in reversed(range(n)) if reverse else range(n):
-        after, ys[i] = _turned(f(carry, _row(xs, i)))
+        after, ys[i] = _turned(f(passed(carry), _row(xs, i)))
         carry = _passed_on("scan", carry, after)
     if n:
         return carry, tree_map(lambda *parts: np.stack(parts), *ys)
@@ -315,10 +322,10 @@ def scan_in_place(
     _passed_on("scan", carry, after)
     ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
     for i in reversed(range(n)) if reverse else range(n):
-        after, y = _turned(f(carry, _row(xs, i)))
+        after, y = _turned(f(passed(carry), _row(xs, i)))
         carry = _passed_on("scan", carry, after)
         tree_map(lambda out, v: _store(out, i, v), ys, y)  # noqa: B023  # called at once
-    return carry, ys
+    return passed(carry), ys
 
 
 def scan_length(xs: Any, length: int | None) -> int:

@@ -74,5 +74,6 @@ def _are_together(x: Statement, s: Statement) -> bool:
     """Whether the two are different results of one factorisation."""
     if not isinstance(x, Apply) or not isinstance(s, Apply) or not _home(s) or _home(x) is not _home(s):
         return False
-    full = [y.attrs.full for y in (x, s) if isinstance(y.op, Linalg) and y.op.field and isinstance(y.attrs, LinalgAttrs)]
-    return x.op is not s.op and x.args[0] is s.args[0] and len(set(full)) == 1
+    parts = [y for y in (x, s) if isinstance(y.op, Linalg) and y.op.field]
+    full = {y.attrs.full for y in parts if isinstance(y.attrs, LinalgAttrs)}
+    return x.op is not s.op and x.args[0] is s.args[0] and len(full) == 1

@@ -72,7 +72,7 @@ class _Walker:
         match made:
             case Apply(op=op, args=args):
                 if getattr(op, "operator", "") in _COMPARISONS:
-                    return all(a.aval.weak or self.visit(a) for a in args)
+                    return all(a.aval.weak or self.visit(a) for a in args) and not any(map(self._is_jaxs, args))
                 return op in _CONNECTIVES and all(map(self.visit, args))
             case If(then=then, orelse=orelse, targets=targets):
                 return self._through(targets.index(atom), then, orelse)
@@ -81,6 +81,13 @@ class _Walker:
                 self.assumed.add(body.params[place + len(body.params) - len(targets)])
                 return self.visit(inits[place]) and self._through(place, body)
         return False
+
+    def _is_jaxs(self, atom: Atom) -> bool:
+        """Whether JAX has an array for a number, or for one that it was computed from."""
+        if atom in self.ctx.numbers.jaxs:
+            return True
+        made = self.ctx.definition(atom) if self.ctx.numbers.jaxs and isinstance(atom, Var) and atom.aval.weak else None
+        return isinstance(made, Apply) and any(map(self._is_jaxs, made.args))
 
     def _through(self, place: int, *blocks: Block) -> bool:
         for block in blocks:

@@ -153,7 +153,8 @@ def _from(space: Any, capture: Capture) -> Any:
             value = getattr(value, key) if how == "attr" else value[key]
         except (AttributeError, LookupError, TypeError):
             return _MISSING
-    return value
+    kind = getattr(type(value), "__untraced_python__", None)  # a number of Python's that poses as JAX's array
+    return value if kind is None else kind(value)
 
 
 def _aval_or_none(value: Any) -> Aval | None:

@@ -74,6 +74,8 @@ class Numbers:
     blended        numbers that are of one kind or of another, depending on a condition.
     boxed          those that NumPy may have as arrays without axes, which a store in place would change.
     python_bools   those that Python has as bool (`booleans`).
+    jaxs           those that bodies and branches of `lax` are given, and that its loops and branches give: JAX has
+                   arrays for them, so comparisons of them are NumPy's bools.
     forms, sides, ranges   what `demand` has found out about integers: each is looked at once, since there are
                            exponentially many paths through minima and maxima of each other.
     numpy_bools    constants that are NumPy's bool_; others are Python's.
@@ -85,6 +87,7 @@ class Numbers:
     blended: set[Var] = field(default_factory=set)
     boxed: set[Var] = field(default_factory=set)
     python_bools: set[Var] = field(default_factory=set)
+    jaxs: set[Atom] = field(default_factory=set)
     forms: dict[Var, tuple[dict[Var, int], int]] = field(default_factory=dict)
     sides: dict[Var, tuple[Any, list[Any]]] = field(default_factory=dict)
     ranges: dict[Var, tuple[int | None, int | None]] = field(default_factory=dict)
