@@ -534,7 +534,7 @@ LIBRARY: dict[Any, Implementation] = {
     next: _next,
     operator.truth: _truth,
     operator.index: _index,
-    looping.passed: lambda ctx, node, values: inline(ctx, looping.each_passed, [values], {}, node, fixed=True),
+    looping.passed: lambda ctx, node, values: inline(ctx, looping.each_passed, [values], {}, node, fixed=True),  # type: ignore[arg-type]
     looping.passed_leaf: _passed_by_jax,
     operator.contains: _contains,
     operator.getitem: _getitem,
