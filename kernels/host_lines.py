@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -54,7 +55,7 @@ class HostLines:
 
     def say(self, spans: Iterable[Span]) -> None:
         """Which of the user's lines the next statements come from, where that is not what was said last."""
-        lines = {span.line: span.text.strip() for span in spans if span.line}
+        lines = {span.line: _opening(span) for span in spans if span.line}
         said = "; ".join(f"line {n}: {text}" for n, text in sorted(lines.items()))
         if len(lines) > 2:
             said = f"lines {min(lines)} to {max(lines)}"
@@ -128,3 +129,11 @@ class HostLines:
 
 def tupled(parts: Sequence[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _opening(span: Span) -> str:
+    """The text of a place; of a loop or a branch that goes on below only what opens it."""
+    text = span.text.strip()
+    opens = span.end_line > span.line and text.startswith(("for ", "while ", "if "))
+    first = linecache.getline(span.file, span.line).strip() if opens else ""
+    return first.rstrip(":") if first.endswith(":") else text

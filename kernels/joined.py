@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
-from ..translator.ir import Apply, Block, Fused, Statement, inputs_of
+from collections.abc import Mapping
+
+from ..translator.ir import Apply, Block, Fused, Statement, Var, inputs_of
 from ..translator.ops.core import Reduce
 from ..translator.passes.groups import close, kind_of
 from .grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
@@ -18,9 +20,10 @@ from .grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
 
 def with_joined(block: Block, language: str) -> Block:
     """The block with each reduction in the kernel that makes its array, where a kernel can be written for both."""
+    users = users_of(block)
     for s in block.statements:
-        if _reduces(s):
-            block = _joined(block, s, language)
+        if _reduces(s) and (found := _joined(block, s, users, language)) is not None:
+            block, users = found, users_of(found)
     return block
 
 
@@ -28,8 +31,8 @@ def _reduces(s: Statement) -> bool:
     return (isinstance(s, Fused) and s.kind in ("row", "reduce")) or (isinstance(s, Apply) and isinstance(s.op, Reduce))
 
 
-def _joined(block: Block, s: Statement, language: str) -> Block:
-    users, place = users_of(block), next(k for k, b in enumerate(block.statements) if b is s)
+def _joined(block: Block, s: Statement, users: Mapping[Var, set[int]], language: str) -> Block | None:
+    place = next(k for k, b in enumerate(block.statements) if b is s)
     domain = next(a.args[0].aval.shape for a in inline(s) if isinstance(a.op, Reduce))
     for k, maker in enumerate(block.statements[:place]):
         here = is_pointwise(maker) and not set(maker.targets).isdisjoint(inputs_of(s))
@@ -45,4 +48,4 @@ def _joined(block: Block, s: Statement, language: str) -> Block:
         group = close([*inline(maker), *inline(s)], targets, kind_of(s))
         if len(group.body.statements) <= LONGEST and fits(group, language):
             return replaced(block, {id(maker): [group] if early else [], id(s): [] if early else [group]})
-    return block
+    return None

@@ -14,6 +14,7 @@ from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape,
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention, reach_groups
+from .beside import BESIDE, LONGEST_ROW, lies_beside, plan_beside
 from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
@@ -38,6 +39,7 @@ FEW_ROWS, LONG_ROW = 512, 1 << 14  # a block for each leaves multiprocessors wit
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MOST_GATHERED = 64  # bytes of accumulators of a Triton program's thread, which has up to eight elements
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
+ALIGNED = 16  # what Triton is promised of extents that are multiples of it
 UNROLLED = 50  # values of a pointwise kernel that are computed for eight neighbours; of longer ones for four
 OURS = RESERVED.union(*HELPERS.values())  # names that no kernel may have
 
@@ -75,6 +77,11 @@ def plan(
     if fused.kind in ("lanes", "loops"):
         return plan_loop(fused, name, by_value)
     lowered = lower(fused, by_value)
+    if language == "triton" and _reads_apart(prepare(fused, lower(fused, by_value), language, strides or {})):
+        try:
+            return plan(fused, "cuda", function, strides, scalars, shared)
+        except UnsupportedError:  # an operation that only Triton has a form for
+            pass
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
     if fused.kind == "scan":
@@ -124,6 +131,15 @@ def _placed(a: Argument, own: Sequence[int], roles: Mapping[str, Sequence[int]])
     return replace(a, role="partial" if a.role == "out" else a.role, index=index)
 
 
+def _reads_apart(body: Body) -> bool:
+    """Whether Triton does not see that rows lie beside each other, and would have neighbouring threads read far apart:
+    where a row's place is a remainder, by an extent of which nothing is promised.
+    """
+    outer = body.layout.outer
+    hidden = len(outer) > 1 and outer[-1].extent % ALIGNED != 0
+    return bool(body.lowered.axes) and hidden and walks_neighbours(body)
+
+
 # ---- pointwise and row ---------------------------------------------------------------------------
 
 
@@ -137,9 +153,14 @@ def _plan_one(
         return _plan_pointwise(body, heading, name, language)
     if any(isinstance(v.source, Scan) for v in lowered.values) and walks_neighbours(body):
         return _plan_neighbours(body, heading, name, language)
+    beside = lies_beside(body)
+    if beside and language == "cuda":
+        return plan_beside(body, heading, name)
+    if beside and not (_fits_tile(body) and layout.columns <= LONGEST_ROW):
+        raise UnsupportedError(Diagnostic("kernels do not support such long rows beside each other", fused.span))
     if _fits_tile(body):
         block = next(b for b in BUCKETS if b >= layout.columns)
-        rows = max(1, 1024 // block) if layout.outer else 1
+        rows = (BESIDE if beside else max(1, 1024 // block)) if layout.outer else 1
         sections: dict[str, object] = {"tile": body.tile()}
     elif (held := _held(fused, body, heading, name, strides, shared)) is not None:
         return held
@@ -153,7 +174,7 @@ def _plan_one(
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
-    warps = min(32, max(4, block // 512)) if "tile" in sections else max(8, threads // 32)
+    warps = min(32, max(4, block * (rows if beside else 1) // 512)) if "tile" in sections else max(8, threads // 32)
     template = f"row.{language}.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
     return replace(launch, reread=_reread(fused, body), choices=_choices(language, warps))

@@ -32,14 +32,16 @@ def with_remade(block: Block, language: str, facts: Facts) -> Block:
     """The block with each group's values made again where that moves less."""
     tried: set[tuple[int, int]] = set()
     kept: list[Fused] = []  # whose ids are in `tried`
+    users, changed = users_of(block), _changed(block)
     while (pair := _next(block, tried)) is not None:
         maker, reader = pair
         tried.add((id(maker), id(reader)))
         kept += pair
-        found = _Pair(maker, reader, block, facts).better()
+        found = _Pair(maker, reader, users, changed, facts).better()
         if found is not None and all(fits(g, language) for g in found if g is not None):
             first, second = found
             block = replaced(block, {id(maker): [first] if first is not None else [], id(reader): [second]})
+            users, changed = users_of(block), _changed(block)
     return block
 
 
@@ -70,12 +72,13 @@ class _Plan:
 class _Pair:
     """A group and one that reads its results."""
 
-    def __init__(self, maker: Fused, reader: Fused, block: Block, facts: Facts) -> None:
+    def __init__(
+        self, maker: Fused, reader: Fused, users: Mapping[Var, set[int]], changed: Set[Var], facts: Facts
+    ) -> None:
         self.maker, self.reader, self.facts = maker, reader, facts
-        self.users = users_of(block)
+        self.users, self.changed = users, changed
         self.statements = inline(maker)
         self.made = {t for s in self.statements for t in s.targets}
-        self.changed = _changed(block)
 
     def better(self) -> tuple[Fused | None, Fused] | None:
         """The two groups as they are better, without the first if nothing is left of it; None where they are good."""

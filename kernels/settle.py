@@ -55,6 +55,7 @@ from ..translator.passes.alignment import is_free, nbytes, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
 from .attention import is_worth_fusing
+from .beside_groups import with_rows_beside
 from .body import DIALECTS
 from .contract import is_worth, stages
 from .dialects import C_TYPES
@@ -134,6 +135,7 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
     for s in block.statements:
         if id(s) not in known and _is_product(s):
             block = _settled(block, s, language, facts)
+    block = with_rows_beside(block, language) if language in DIALECTS else block
     block = with_joined(block, language) if language in DIALECTS else block
     return with_slices(block, language, facts) if language in DIALECTS else block
 

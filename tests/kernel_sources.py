@@ -146,6 +146,11 @@ def escape_of_arrays(x: Any, y: Any, turns: Any) -> Any:
     return n
 
 
+def softmax_of_columns(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
 def smoothed(x: Any, rate: Any) -> Any:
     y = np.zeros_like(x)
     y[0] = x[0]
@@ -177,6 +182,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "positions": (positions, (f(300, 300),)),
     "softmax": (softmax, (f(512, 1000),)),
     "softmax_of_long_rows": (softmax, (f(512, 100_000),)),
+    "softmax_of_columns": (softmax_of_columns, (f(64, 200, 304),)),
     "layer_norm": (layer_norm, (f(512, 768), f(768), f(768))),
     "layer_norm_of_long_rows": (layer_norm, (f(512, 100_000), f(100_000), f(100_000))),
     "cross_entropy": (cross_entropy, (f(512, 1000), f(512, 1000))),

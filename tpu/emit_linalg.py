@@ -426,8 +426,24 @@ def _qr(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
     return _call(e, "orgqr", a.dtype, [packed, scales], [(packed.shape, a.dtype, 2)])[0]
 
 
+def _by_numpy(e: Emitter, s: Apply, kind: str, a: Value, types: Sequence[tuple[Shape, DType]]) -> list[Value]:
+    """The factors as NumPy has them."""
+
+    def made() -> list[Value]:
+        *parts, info = host_calls.calls(e.writer, kind, [a], [*types, ((), I32)])
+        _fail(e, s, info)
+        return parts
+
+    return _once(e, kind, a, made)
+
+
 def _eigh(e: Emitter, s: Apply, name: str, a: Value) -> Value:
     *batch, n, _ = a.shape
+    if e.writer.host and host_calls.factors(a) and name != "eigh_values":
+        kind = "eigh_upper" if name == "eigh_vectors_upper" else "eigh"
+        return _by_numpy(e, s, kind, a, [((*batch, n), real_dtype(a.dtype)), (a.shape, a.dtype)])[1]
+    if ("lapack", "eigh", a.name) in e.writer.made and name == "eigh_values":
+        return e.writer.made["lapack", "eigh", a.name][0]
     results = [(a.shape, a.dtype, 2), ((*batch, n), real_dtype(a.dtype), 1), (tuple(batch), I32, 0)]
 
     def call(mode: str, uplo: str = "L") -> list[Value]:
@@ -445,6 +461,8 @@ def _eigh(e: Emitter, s: Apply, name: str, a: Value) -> Value:
 def _eig(e: Emitter, s: Apply, name: str, a: Value) -> Value:
     *batch, n, _ = a.shape
     out = s.targets[0].aval.dtype
+    if e.writer.host and host_calls.factors(a):
+        return _by_numpy(e, s, "eig", a, [((*batch, n), out), (a.shape, out)])[name == "eig_vectors"]
     parts = 1 if a.dtype == out else 2  # of the eigenvalues of real matrices
     results = [*[((*batch, n), a.dtype, 1)] * parts, *[(a.shape, out, 2)] * 2, (tuple(batch), I32, 0)]
 
@@ -459,6 +477,13 @@ def _eig(e: Emitter, s: Apply, name: str, a: Value) -> Value:
 def _svd(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
     *batch, m, n = a.shape
     k = min(m, n)
+    position = {"svd_s": 1, "svd_u": 2, "svd_vh": 3}[name]
+    made = [kind for kind in ("svd", "svd_full") if ("lapack", kind, a.name) in e.writer.made]
+    if e.writer.host and host_calls.factors(a) and (name != "svd_s" or made):
+        kind = made[0] if name == "svd_s" else "svd_full" if full else "svd"
+        rows, columns = (m, n) if kind == "svd_full" else (k, k)
+        types = [((*batch, m, rows), a.dtype), ((*batch, k), real_dtype(a.dtype)), ((*batch, columns, n), a.dtype)]
+        return _by_numpy(e, s, kind, a, types)[{"svd_u": 0, "svd_s": 1, "svd_vh": 2}[name]]
 
     def call(mode: str) -> list[Value]:
         rows, columns = (m, n) if mode == "A" else (k, k)
@@ -481,5 +506,4 @@ def _svd(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
     else:
         square = m <= n if name == "svd_u" else n <= m  # the same in both modes
         mode = done[0] if done and square else "S"
-    position = {"svd_s": 1, "svd_u": 2, "svd_vh": 3}[name]
     return _once(e, f"gesdd {mode}", a, lambda: call(mode))[position]

@@ -131,6 +131,13 @@ def solves(a: Typed, right: Typed) -> bool:
     return a.shape[-1] >= SMALLEST_SYSTEM and a.dtype.char in "fdFD" and a.dtype == right.dtype
 
 
+def factors(a: Typed) -> bool:
+    """Whether eigenvectors and singular vectors are NumPy's: in single precision their signs depend on how products are
+    rounded, in which NumPy's LAPACK and jaxlib's differ.
+    """
+    return a.dtype.char in "fF"
+
+
 @functools.cache
 def has_vectors() -> bool:
     """Whether NumPy runs these functions in vectors on this processor; elsewhere it calls the C library's."""
@@ -361,14 +368,18 @@ def _einsum(rank: int, *rest: Any) -> None:
     np.einsum(args[0], lhs, args[1], rhs, out, out=results[0])
 
 
-def _solve(results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
-    """The second result: 1 where a matrix is singular, as LAPACK says."""
-    solved, info = results
+def _factor(function: Callable[..., Any], results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
+    """The last result: 1 where a matrix is singular or something does not converge, as LAPACK says."""
+    *parts, info = results
     try:
-        np.copyto(solved, np.linalg.solve(*args))
+        found = function(*args)
+        for part, x in zip(parts, found if isinstance(found, tuple) else (found,), strict=True):
+            np.copyto(part, x)
         info[...] = 0
     except np.linalg.LinAlgError:
-        solved[...], info[...] = np.nan, 1
+        for part in parts:
+            part[...] = np.nan
+        info[...] = 1
 
 
 def _compute(function: np.ufunc, results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
@@ -410,7 +421,12 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "put_at": functools.partial(_scatter, _put),
     "matmul": _matmul,
     "einsum": _einsum,
-    "solve": _solve,
+    "solve": functools.partial(_factor, np.linalg.solve),
+    "eigh": functools.partial(_factor, np.linalg.eigh),
+    "eigh_upper": functools.partial(_factor, functools.partial(np.linalg.eigh, UPLO="U")),
+    "eig": functools.partial(_factor, np.linalg.eig),
+    "svd": functools.partial(_factor, functools.partial(np.linalg.svd, full_matrices=False)),
+    "svd_full": functools.partial(_factor, np.linalg.svd),
     "advise": _advise,
     **{name: functools.partial(_compute, getattr(np, name)) for name in VECTORISED},
     "cumsum": functools.partial(_accumulate, np.add),

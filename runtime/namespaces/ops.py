@@ -74,7 +74,7 @@ def _reduced(combine_at: Any, neutral: Any, data: Any, segment_ids: Any, num_seg
     if n < 0:
         raise ValueError(f"num_segments must be non-negative, not {n}")
     out = np.full((n + 1, *x.shape[rows.ndim :]), neutral, dtype=x.dtype)  # the last row takes what is left out
-    clips = parsed_mode(mode) is GatherScatterMode.CLIP
+    rows, clips = rows.astype(np.int64), parsed_mode(mode) is GatherScatterMode.CLIP
     combine_at(out, np.clip(rows, 0, n - 1) if clips else or_behind(np.where(rows < 0, n, rows), n), x)
     return out[:n]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...translator.library.scattering import clipped
 from ...translator.library.support import one_axis
 from ..arrays.array import Array
 
@@ -141,7 +142,7 @@ def take_along_axis(
     along = 0 if axis is None else axis
     size = arr.shape[along]
     if not fills:
-        return np.take_along_axis(arr, np.clip(np.where(indices < 0, indices + size, indices), 0, size - 1), along)
+        return np.take_along_axis(arr, clipped(indices, size), along)
     inside = (indices >= -size) & (indices < size)
     return np.where(inside, np.take_along_axis(arr, np.where(inside, indices, 0), along), _filling(arr, fill_value))
 

@@ -10,7 +10,6 @@ def lorenz_grad(y, p, n):
         y = y_tape[i]
         d_slope = d_y * 0.01                              # from line ..: 0.01 * slope
         d_y[2] += -d_slope[2] * p[2] - d_slope[1] * y[0]  # from line ..: y[2]
-        t1 = d_slope[2] * y[1] + d_slope[1] * (p[1] - y[2]) - d_slope[0] * p[0]
-        d_y[0] += t1                                      # from line ..: y[0]
+        d_y[0] += d_slope[2] * y[1] + d_slope[1] * (p[1] - y[2]) - d_slope[0] * p[0]  # from line ..: y[0]
         d_y[1] += d_slope[2] * y[0] - d_slope[1] + d_slope[0] * p[0]  # from line ..: y[1]
     return d_y

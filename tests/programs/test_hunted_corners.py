@@ -76,6 +76,20 @@ def covariances(ddof):
     return np.cov(X, ddof=ddof)
 
 
+THIRDS = np.array([0.15, 2.675, 1e-3, -2.25, 12.35])
+
+
+@CASES(*[(THIRDS.astype(a), np.zeros(5, b)) for a in "fd" for b in "fdD"], (K * 7, np.zeros(5)))
+def rounded_into(x, out):
+    np.around(x, 1, out)
+    return x.round(2, out=out.copy()), np.round(x, -1, out=out.copy())
+
+
+@CASES((1.7,), ([1.7],), ((1.2, 2.9),), ([np.float64(1.7)],), ([True, False],), (np.array([1.7]),), (K,))
+def taken(places):
+    return X.take(places), np.take(X, places, mode="clip")
+
+
 # ---- narrow integers where Python's or positions are meant ------------------------------------------------
 
 LONG = np.arange(300.0)
@@ -176,6 +190,17 @@ def equal_dicts(a, b):
 @CASES((1, 2), (np.uint8(1), 3))
 def equal_ranges(a, b):
     return range(a, b) == range(1, 2), range(a, b) != range(a, b, 1)
+
+
+@CASES((1,), (2.5,), (np.float64(1),), (True,))
+def unlike_texts(a):
+    return a == "s", a != "s", (a > 0) == "s", [a] == "s", a in ("s", 1), (a, "s") == (1, "s")
+
+
+@CASES((1,), ([True, False],), ([[1, 2.5]],))
+def lists_of_arrays(x):
+    known = np.array([1.0, 2.0]), np.eye(2, dtype=bool)
+    return np.asarray(x).tolist(), [k.tolist() for k in known], 1 in np.ones(2).tolist()
 
 
 @CASES((1,), (2.5,))

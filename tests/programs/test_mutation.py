@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
-from untraced import accelerate
+from untraced import accelerate, grad
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract
 
 CASES = Cases()
 
@@ -673,3 +675,23 @@ def test_stores_that_change_nothing_have_places(i: int, target: str) -> None:
     for f in (fast, stores_what_is_there):
         with pytest.raises(IndexError) if i not in range(-5, 5) else contextlib.nullcontext():
             assert f(np.ones(5), i) == 5.0
+
+
+def at_narrow_places(x: Any, i: Any) -> Any:
+    np.put(x, i[:, None] % 3, 7)
+    np.put(x, i, 2, mode="wrap")
+    np.put(x, i - 1, [3, 4], mode="clip")
+    taken = np.take(x, i, mode="wrap") + np.take(x, i, 0, mode="clip")[:, 0]
+    return x, taken, np.ravel_multi_index((i, i), (300, 200), mode="wrap")
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("dtype", ["i1", "u1"])
+def test_an_index_may_be_narrower_than_the_size(target: str, dtype: str) -> None:
+    """Read whole, and differentiated: 300 is no int8."""
+    x, i = np.arange(600.0).reshape(300, 2), np.array([5, 100, 127]).astype(dtype)
+    translate(at_narrow_places, abstract(at_narrow_places, (x, i), {}))
+    found = accelerate(at_narrow_places, target=target)(x * 1, i)
+    for got, want in zip(found, at_narrow_places(x * 1, i), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert np.sum(grad(lambda y, j: np.sum(at_narrow_places(y, j)[1]))(x, i)) == 3.0

@@ -307,3 +307,75 @@ def test_reductions_join_the_kernel_that_makes_their_array(
     wanted = function(*args)
     for got, want in zip(made(list(args)), wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+# ---- short rows that lie beside each other -------------------------------------------------------
+
+
+def shares_of_columns(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def standardised(x: Any, gain: Any) -> Any:
+    return (x - np.mean(x, axis=0)) / np.sqrt(np.var(x, axis=0) + 1e-5) * gain, np.max(x, axis=0)
+
+
+def least_first(x: Any) -> Any:
+    return x - np.min(x, axis=1, keepdims=True), np.argmax(x, axis=1)
+
+
+def over_two(x: Any) -> Any:
+    return x / np.sum(x * x, axis=(1, 2), keepdims=True)
+
+
+def some(*shape: int, dtype: str = "f4") -> Any:
+    return (4 * rng.standard_normal(shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (shares_of_columns, (some(70, 20, 61),)),
+        (shares_of_columns, (some(70, 33, 64),)),
+        (shares_of_columns, (np.where(rng.random((70, 20, 61)) < 0.01, np.nan, some(70, 20, 61)),)),
+        (standardised, (some(65, 4100), some(4100))),
+        (standardised, (some(2, 4100, dtype="f8"), some(4100, dtype="f8"))),
+        (least_first, (some(130, 300, 33),)),
+        (over_two, (some(100, 3, 5, 48),)),
+    ],
+)
+def test_short_rows_beside_each_other_are_one_kernel(
+    function: Callable[..., Any], args: tuple[Any, ...], language: str, backends: dict[str, Any]
+) -> None:
+    (kernel,) = kernels(function, args, language)
+    seen = args[0].ndim == 2 or args[0].shape[-1] % 16 == 0
+    assert kernel.kind == "row" and kernel.language == (language if seen else "cuda")
+    check(function, args, backends[language])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("shape", [(40, 30, 50), (2, 600, 3000), (300, 3, 7)])
+def test_rows_that_are_few_or_long_take_more(shape: tuple[int, ...], language: str, backends: dict[str, Any]) -> None:
+    x = some(*shape)
+    assert len(kernels(shares_of_columns, (x,), language)) > 1
+    check(shares_of_columns, (x,), backends[language])
+
+
+@pytest.mark.parametrize("width", [48, 50])
+def test_triton_takes_rows_beside_each_other_where_it_sees_them(width: int, backends: dict[str, Any]) -> None:
+    """Where their place is a remainder by a number of which nothing is promised, threads would read far apart."""
+    x = some(9, 700, width)
+    for function in (lambda x: np.sum(x, axis=1), lambda x: np.cumsum(x, axis=1) * 2):
+        made = kernels(function, (x,), "triton")
+        assert made[0].language == ("triton" if width % 16 == 0 else "cuda")
+        check(function, (x,), backends["triton"], 1e-3)
+
+
+@pytest.mark.parametrize("columns", [20, 33])
+def test_rows_beside_each_other_share_no_memory_by_accident(columns: int) -> None:
+    """Races, places outside of arrays, and shared memory that nobody has written."""
+    x = some(70, columns, 61)
+    for function in (shares_of_columns, least_first):
+        check(function, (x,), HostCuda(checked=True))

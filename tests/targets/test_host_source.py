@@ -14,7 +14,7 @@ from host_cuda import HostCuda
 from test_cuda_executor import OneByOne
 
 from untraced import accelerate, grad
-from untraced.kernels.executor import NUMBER, GpuExecutor
+from untraced.kernels.executor import NUMBER, GpuExecutor, driver_of
 from untraced.kernels.graphs import Graph
 from untraced.kernels.turns import Recorder, turning
 from untraced.translator.errors import RaisedError, UnsupportedError
@@ -421,3 +421,20 @@ def test_what_the_library_refuses_is_told_at_the_user_s_line(one_by_one: OneByOn
     with pytest.raises(IndexError, match=r"out of bounds") as caught:
         executor(given)
     assert "return y[k]" in str(caught.value) and "^^^^" in str(caught.value)
+
+
+def stopped(x: Any) -> Any:
+    for _ in range(10):
+        y = np.sort(x) * 0.5
+        if np.allclose(y, x):
+            break
+        x = y
+    return x
+
+
+def test_a_loop_that_may_stop_is_told_by_its_first_line() -> None:
+    x = np.arange(6.0)
+    executor, leaves = executor_of(stopped, [x], HostCuda())
+    np.testing.assert_allclose(executor(leaves)[0], stopped(x))
+    told = [line for line in driver_of(executor.function, "cuda").text.splitlines() if "for _ in range(10)" in line]
+    assert told and all(line.endswith("for _ in range(10)") for line in told)

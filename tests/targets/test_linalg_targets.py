@@ -121,6 +121,38 @@ def test_failures_name_the_line(fun: Any, a: Any, message: str) -> None:
         accelerate(target="cpu")(fun)(a)
 
 
+SIGNED = {
+    "eigh": lambda a: L.eigh(a + a.conj().T),
+    "eigh of the upper part": lambda a: L.eigh(a, "U")[1],
+    "eig": lambda a: L.eig(a.astype(np.complex64)),
+    "svd": lambda a: (*L.svd(a), L.svd(a, compute_uv=False)),
+    "svd of a tall matrix": lambda a: (*L.svd(a[:, :3]), *L.svd(a[:, :3], full_matrices=False)),
+    "many": lambda a: L.svd(np.stack([a, a.T]))[2],
+}
+
+
+def in_turns(a):
+    total = np.zeros_like(a)
+    for _ in range(3):
+        total = total + L.svd(a + total)[0]
+    return total
+
+
+@pytest.mark.parametrize("name", [*SIGNED, "in turns"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_signs_in_single_precision_are_numpys(name: str, dtype: Any) -> None:
+    fun = SIGNED.get(name, in_turns)
+    fast = accelerate(fun, target="cpu")
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        a = (rng.standard_normal((10, 10)) + 1j * rng.standard_normal((10, 10))).astype(dtype)
+        for found, expected in zip(fast(a), fun(a), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    if name != "in turns":
+        with pytest.raises(L.LinAlgError):
+            fast(np.full((10, 10), np.nan, dtype))
+
+
 def test_only_what_runs_fails() -> None:
     np.testing.assert_array_equal(accelerate(target="cpu")(branch)(SINGULAR, -1.0), np.zeros(4))
     np.testing.assert_array_equal(accelerate(target="cpu")(repeat)(SINGULAR, 0), np.ones(4))

@@ -379,3 +379,25 @@ def test_an_else_with_a_statement_before_its_branch_is_no_elif() -> None:
         source = f.inspect(x).source
         assert source is not None and "elif" not in source and "else:\n        y = np.cumsum(x)" in source, source
         np.testing.assert_array_equal(f(x), steps(x))
+
+
+def test_results_of_one_factorisation_are_asked_for_together() -> None:
+    def factored(a, n):
+        q, r = np.linalg.qr(a)
+        vh = np.linalg.svd(a, full_matrices=False)[2]
+        total = np.sum(q * r)
+        u = np.linalg.svd(a, full_matrices=False)[0]
+        for _ in range(n):
+            a = a @ a.T / np.sum(a * a)
+            lam, v = np.linalg.eigh(a)
+            total += np.sum(lam * v[0])
+        return total + np.sum(u @ vh), np.linalg.slogdet(a).logabsdet
+
+    a = np.random.default_rng(3).uniform(0.5, 1.5, (3, 3))
+    compiled = untraced.accelerate(factored, target="numpy")
+    source = compiled.inspect(a, 3).source
+    assert "q, r = np.linalg.qr(a)\n" in source and ", vh = np.linalg.svd(a, full_matrices=False)\n" in source
+    assert "lam, v = np.linalg.eigh(a)\n" in source and source.count("np.linalg.svd") == 1
+    assert "np.linalg.slogdet(a).logabsdet" in source
+    for got, want in zip(compiled(a, 3), factored(a, 3), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

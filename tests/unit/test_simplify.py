@@ -506,3 +506,15 @@ def test_arrays_whose_parts_leave_something_or_overlap() -> None:
         for got, want in zip(accelerate(f, target="numpy")(x, n), f(x, n), strict=True):
             np.testing.assert_array_equal(got, want)
             assert got.dtype == want.dtype
+
+
+def test_known_matrices_are_turned() -> None:
+    def f(x, y):
+        known = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])
+        return known.T @ x, known @ y, x @ known, y @ known.T, np.outer(x, y) @ known.T
+
+    x, y = np.array([0.3, 0.7]), np.array([0.1, -0.4, 2.0])
+    source = accelerate(f, target="numpy").inspect(x, y).source
+    assert ".T" not in source and "einsum" not in source, source
+    for got, want in zip(accelerate(f, target="numpy")(x, y), f(x, y), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-15)

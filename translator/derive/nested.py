@@ -165,7 +165,7 @@ def _merged(loop: For, slot: int, kept: _Kept) -> For:
         where = kept.store.args[2:]
         dims = make.joined(tape.aval.shape, kept.store.attrs.dims, x.attrs.dims, len(where))
         assert dims is not None
-        base = news[x.args[0]]  # type: ignore[index]
+        base = news[x.args[0]]
         news[x.targets[0]] = Var(_short(tape), tape.aval)
         args = (base, x.args[1], *where, *x.args[2:])
         return replace(x, targets=(news[x.targets[0]],), args=args, attrs=IndexAttrs(dims))

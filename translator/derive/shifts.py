@@ -81,7 +81,7 @@ def _block(block: Block) -> Block:
     statements: list[Statement] = []
     for i, s in enumerate(block.statements):
         s = with_blocks(s, _block)
-        if _is_extreme(s) and _only_shifts(s.targets[0], block, i + 1):
+        if isinstance(s, Apply) and _is_extreme(s) and _only_shifts(s.targets[0], block, i + 1):
             (m,) = s.targets
             value = Var(m.hint, m.aval)
             statements += replace(s, targets=(value,)), Apply((m,), STOP_GRADIENT, (value,), NO_ATTRS, s.span)
@@ -90,8 +90,8 @@ def _block(block: Block) -> Block:
     return with_statements(block, statements)
 
 
-def _is_extreme(s: Statement) -> bool:
-    return isinstance(s, Apply) and s.op in (ops.MAX, ops.MIN) and s.targets[0].aval.dtype.kind == "f"
+def _is_extreme(s: Apply) -> bool:
+    return s.op in (ops.MAX, ops.MIN) and s.targets[0].aval.dtype.kind == "f"
 
 
 def _only_shifts(m: Var, block: Block, start: int) -> bool:

@@ -65,8 +65,8 @@ def _ahead(s: For, around: Sequence[For], makers: Makers, found: Substitution) -
                 continue
             if not any(meetings.touches(a, store) for store in (*stores, *_stores_before(init, makers))):
                 (t,) = read.targets
-                found[t] = Var(t.hint, t.aval)
-                yield replace(read, targets=(found[t],), args=(init, *read.args[1:]))
+                found[t] = first = Var(t.hint, t.aval)
+                yield replace(read, targets=(first,), args=(init, *read.args[1:]))
 
 
 def _stores_before(array: Atom, makers: Makers) -> Iterator[Access]:

@@ -41,7 +41,7 @@ def answered(call: Call, loops: Sequence[For], makers: Makers) -> Const | None:
     if call.op in (ops.EQUAL, ops.NOT_EQUAL):
         apart = contradict([*bounds, (x, y, d - c), (y, x, c - d)])
         return const(np.bool_(call.op is ops.NOT_EQUAL)) if apart else None
-    less, forwards = _ORDERS[call.op]  # type: ignore[index]
+    less, forwards = _ORDERS[call.op]
     if not forwards:
         (x, c), (y, d) = (y, d), (x, c)
     holds: Bound = (x, y, d - c - less)
@@ -58,7 +58,7 @@ def any_place(call: Call, definitions: Definitions) -> Found:
     compared = definitions.get(call.args[0]) if isinstance(call.args[0], Var) else None
     if compared is None or compared.op not in _ORDERS or call.args[0].aval.ndim != 1:
         return None
-    less, forwards = _ORDERS[compared.op]  # type: ignore[index]
+    less, forwards = _ORDERS[compared.op]
     places, k = compared.args if not forwards else compared.args[::-1]
     n = call.args[0].aval.size
     if n and _counts(places, n, definitions) and _is_int(k):  # the last place is the one to ask

@@ -20,7 +20,7 @@ from ..builder import Builder
 from ..errors import CutError, DTypeError
 from ..ir import Apply, Atom, Aval, Const, DType, Var, const
 from ..ops import bits
-from ..ops.core import NO_ATTRS, AxesAttrs, Cast, CreateAttrs, Elementwise, Index, Op, Put, Reshape
+from ..ops.core import NO_ATTRS, AxesAttrs, Cast, Contract, CreateAttrs, Elementwise, Index, Op, Put, Reshape
 from . import regions
 from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
 from .decided import literals, settled, where_true
@@ -54,6 +54,8 @@ def _rules(call: Call, definitions: Definitions) -> Found:
             return regions.reshape(call, definitions)
         case Put():
             return regions.put(call, definitions)
+        case Contract():
+            return regions.product(call)
         case _:
             return None
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Atom, Const, Var
+from ..ir import Atom, Const, Var, const
 from ..ops.core import (
     At,
     AxesAttrs,
@@ -94,6 +96,30 @@ def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Defini
         found.append(inner)
     arrays = sum(not isinstance(a, Const) for a in found)
     return Nested(made.op, tuple(found)) if arrays == 1 or (arrays and not keepdims) else None
+
+
+def product(call: Call) -> Call | None:
+    """A product with a constant matrix as one with its transpose, where that is how the other lies: `a.T @ x` for a
+    known `a`.
+    """
+    if not isinstance(call.attrs, ContractAttrs):
+        return None
+    lhs, rhs, out = call.attrs.lhs, call.attrs.rhs, call.attrs.out
+    x, y = call.args
+    if _is_known_matrix(x) and lhs[0] in rhs and lhs[0] not in out and lhs[1] in out:
+        return Call(call.op, (_turned(x), y), ContractAttrs(lhs[::-1], rhs, out))
+    if _is_known_matrix(y) and rhs[1] in lhs and rhs[1] not in out and rhs[0] in out:
+        return Call(call.op, (x, _turned(y)), ContractAttrs(lhs, rhs[::-1], out))
+    return None
+
+
+def _is_known_matrix(a: Atom) -> bool:
+    return isinstance(a, Const) and a.aval.ndim == 2 and a.aval.size <= make.FOLD_LIMIT
+
+
+def _turned(a: Atom) -> Const:
+    assert isinstance(a, Const)
+    return const(np.ascontiguousarray(a.value.T))
 
 
 def index(call: Call, definitions: Definitions) -> Found:

@@ -441,11 +441,11 @@ class _Walk:
         """The slots without those that always hold what an earlier one does, a second tape of one value: these are
         entered in `same`. `rows`: what is carried, what the body's `statements` make of it, and what it starts from.
         """
-        carried = rows[0]
+        carried, results, inits = rows
         kept: dict[object, int] = {}
         branches = {t: (s, k) for s in statements if isinstance(s, If) for k, t in enumerate(s.targets)}
         for i in slots:
-            first = kept.setdefault(self.course(*(row[i] for row in rows), branches) or i, i)
+            first = kept.setdefault(self.course(carried[i], results[i], inits[i], branches) or i, i)
             if first != i:
                 same[i] = first
         for i, first in same.items():

@@ -268,7 +268,7 @@ class Expressions:
         if all(not e.aval.shape and e.aval.dtype == s.targets[0].aval.dtype for e in elements):
             return call("np.array", ast.List(written, ast.Load()), **along)
         if not axis and len(rows := [r for e in written if (r := row_of(e)) is not None]) == len(written):
-            return call("np.array", ast.List(rows, ast.Load()))
+            return call("np.array", ast.List([*rows], ast.Load()))
         return call("np.stack", ast.List(written, ast.Load()), **along)
 
     def _element(self, s: Apply, a: Atom, axis: int) -> Atom | None:

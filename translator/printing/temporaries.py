@@ -51,6 +51,7 @@ from ..ops.core import (
 from ..records import dataclass
 
 WIDTH = 72  # characters of an expression, roughly: names are given later
+LINE, WIDEST = 92, 84  # of a line, and of an expression that a line has room for
 TWICE, FEW, MANY = 2, 3, 1000  # how often a mask, a slice and an element may be written out again
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SMALL = 10  # an expression below this is never worth a line of its own
@@ -129,14 +130,15 @@ class _Finder:
         self.makers = {t: s for s in walk(body) if isinstance(s, Apply) for t in s.targets}
         self.indices = {s.body.params[0] for s in walk(body) if isinstance(s, For)}
 
-    def block(self, block: Block, role: str) -> None:
+    def block(self, block: Block, role: str, depth: int = 1) -> None:
         for s in block.statements:
             for inner in blocks_of(s):
                 if not isinstance(s, Fused):
                     test = isinstance(s, While) and inner is s.condition
-                    self.block(inner, "condition" if test else "return" if isinstance(s, Raise) else "inner")
+                    kind = "condition" if test else "return" if isinstance(s, Raise) else "inner"
+                    self.block(inner, kind, depth + 1)
         self._choose(block, role)
-        self._limit_width(block)
+        self._limit_width(block, depth)
 
     def _choose(self, block: Block, role: str) -> None:
         barriers = _Barriers(block, self.roots)
@@ -270,30 +272,37 @@ class _Finder:
             case _:
                 return False
 
-    def _limit_width(self, block: Block) -> None:
+    def _limit_width(self, block: Block, depth: int) -> None:
         widths: dict[Var, int] = {}
 
         def width(a: Atom) -> int:
             if isinstance(a, Const):
                 return _width_of(a) if a.aval.shape else len(repr(a.value))
-            return widths.get(a, max(len(a.hint), 2))
+            return widths.get(a, _length(a))
 
         for s in block.statements:
             args = list(_inputs(s))
             total = sum(map(width, args)) + (2 * len(args) if self._is_row(s) else _own_width(s))
-            while total > WIDTH:
+            most = self._most_width(s, depth)
+            while total > most:
                 folded = (self._inside(a, s) for a in args if isinstance(a, Var))
                 written = [a for a in folded if a in self.folded]
                 widest = max((a for a in written if is_adjoint(a)), key=width, default=None)
                 widest = widest or max(written, key=width, default=None)
                 if widest is None or width(widest) <= SMALL:
                     break
-                total -= width(widest) - max(len(widest.hint), 2)
+                total -= width(widest) - _length(widest)
                 del self.folded[widest], widths[widest]
             if s.targets and s.targets[0] in self.folded:
                 site = self.sites[s.targets[0]][0].statement
                 stacked = isinstance(s, Apply) and is_stack(site, s.targets[0], s)
                 widths[s.targets[0]] = width(s.args[0]) if stacked and isinstance(s, Apply) else total
+
+    def _most_width(self, s: Statement, depth: int) -> int:
+        """How wide the expression may be: what has a short name and stands far on the left has more room."""
+        if not isinstance(s, Apply) or s.targets[0] in self.folded or is_store(s.op):
+            return WIDTH
+        return max(WIDTH, min(LINE - 4 * depth - len(s.targets[0].hint) - 3, WIDEST))
 
     def _is_row(self, s: Statement) -> bool:
         """Whether numbers are joined to a row of an array of such rows."""
@@ -326,6 +335,11 @@ def _most_uses(s: Apply) -> int:
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
     return FEW if s.targets[0].aval.shape else MANY
+
+
+def _length(v: Var) -> int:
+    """Of a name; that of a temporary is given later."""
+    return max(len(v.hint), 2) if is_temporary(v) else len(v.hint)
 
 
 def _width_of(a: Const) -> int:

@@ -42,6 +42,7 @@ from ..rewrite import unique_names
 from ..routines import everywhere
 from ..tree import ARRAY, LEAF, Kind, TreeDef, flat_tree, leaf_nodes
 from ..verdict import verdict_source
+from .factors import called, gathered, results_from
 from .idioms import with_idioms
 from .messages import arguments, class_of
 from .moves import Move, assignment, in_turn
@@ -59,7 +60,8 @@ from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
 WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries;
-NEARLY_ALL = 72  # the longest temporary that is broken up further; also the most that a comment quotes
+NEARLY_ALL = 80  # the longest temporary that is not broken up further
+QUOTED = 72  # the most that a comment quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Printed:
 
 def printed(function: Function, comments: bool = False) -> Printed:
     """Print one function. Refuses nothing but result classes without a constructor form."""
-    function = everywhere(function, lambda f: dead_code(with_idioms(without_trivial(f))))
+    function = everywhere(function, lambda f: gathered(dead_code(with_idioms(without_trivial(f)))))
     scope = Scope()
     own = identifier(_function_name(function))
     called = routines_of(function.body)
@@ -215,7 +217,7 @@ class Writer:
             return ""
         home = self.function.span
         file = "" if span.file == home.file or not home.line else f"{PurePath(span.file).name} "
-        comment = f"from {file}line {span.line}: {shorten(span.text, NEARLY_ALL, placeholder=' ...')}"
+        comment = f"from {file}line {span.line}: {shorten(span.text, QUOTED, placeholder=' ...')}"
         if comment == self.last_comment:
             return ""
         self.last_comment = comment
@@ -313,9 +315,26 @@ class Writer:
                 self.line_of(s, f"{', '.join(targets)} = {text_of(self.value(inputs_of(s)[0]))}", *inputs_of(s))
                 self.bound.update(targets)
                 continue
-            self.statement(s)
-            self.bound.update(self.names[t] for t in s.targets if t in self.names and self.is_named(t))
+            results = results_from(block.statements, k)
+            named = [x for x in results if self.is_named(x.targets[0])]
+            if len(named) > 1:
+                unpacked = k + len(results)
+                self.factorise(named)
+            else:
+                self.statement(s)
+            made = [t for x in block.statements[k : max(k + 1, unpacked)] for t in x.targets]
+            self.bound.update(self.names[t] for t in made if t in self.names and self.is_named(t))
         self.bound = outer
+
+    def factorise(self, results: Sequence[Apply]) -> None:
+        """Results of one factorisation, in one line."""
+        op, attrs, parts = called(results)
+        names = [self.names[p.targets[0]] if p is not None else "_" for p in parts]
+        options = {k: ast.Constant(v) for k, v in op.options[attrs.full].items()}
+        made = call(op.numpy, self.value(results[0].args[0]), **options)
+        self.line_of(results[0], f"{', '.join(names)} = {text_of(made)}", results[0].args[0])
+        self.lines[-1].origins = (*results, *self.expressions.folded_into(results[0].args[0]))
+        self.check_width(results[0].args)
 
     def is_named(self, v: Var) -> bool:
         """Whether the variable has a line of its own, not a place in an expression."""

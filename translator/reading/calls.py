@@ -72,6 +72,10 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         found = comprehensions.total(ctx, node.args[0])
         if found is not NotImplemented:
             return found
+    if function in (filter, map) and ctx.transforms:
+        expression = comprehensions.as_expression(node, function is filter)
+        if expression is not None:
+            return ctx.eval(expression)
     args: list[Value] = []
     for a in node.args:
         if function is print and not any(isinstance(n, ast.Call | ast.NamedExpr) for n in nodes_of(a)):
@@ -94,7 +98,10 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         return args[0]
     if function is print:  # what its arguments do besides is done
         return _leave_out(ctx, "print")
-    return call_value(ctx, function, args, kwargs, node)
+    made = call_value(ctx, function, args, kwargs, node)
+    if type(made) is list and (function in (list, sorted) or (type(function) is Method and function.name == "tolist")):
+        return piled.list_of(ctx, node, made)
+    return made
 
 
 def _leave_out(ctx: Context, what: str) -> None:

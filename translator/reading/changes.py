@@ -19,7 +19,7 @@ from ..tree import Kind, open_node
 from .aliases import memory_of
 from .context import Context
 from .guards import fetch
-from .values import Cell, Foreign, Path, Ref, Value, is_leaf
+from .values import Cell, Foreign, Path, Ref, Value, is_leaf, with_entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +169,16 @@ class _Origins:
         if type(v) is list:
             return [self.without_given(x, number, (*path, ("item", i)), given) for i, x in enumerate(v)]
         if isinstance(v, dict):
-            return {k: self.without_given(x, number, (*path, ("item", k)), given) for k, x in v.items()}
-        if isinstance(v, tuple):
+            items = ((k, self.without_given(x, number, (*path, ("item", k)), given)) for k, x in v.items())
+            return with_entries(v, items)
+        opened = open_node(v)
+        if opened is not None and opened[1].kind in (Kind.TUPLE, Kind.NAMEDTUPLE, Kind.DATACLASS):
             found: list[tuple[Path, Origin]] = []
-            for i, x in enumerate(v):
+            for i, x in enumerate(opened[0]):
                 self.without_given(x, number, (*path, ("item", i)), found)
             if found:
-                raise _undecided("an array that is found elsewhere, too, is put, in a tuple, into a container")
+                what = "a dataclass" if opened[1].kind is Kind.DATACLASS else "a tuple"
+                raise _undecided(f"an array that is found elsewhere, too, is put, in {what}, into a container")
         return v
 
     def _array(self, v: Ref, number: int, path: Path, given: list[tuple[Path, Origin]]) -> Value:

@@ -26,7 +26,7 @@ from .context import Context
 from .demand import as_key
 from .draws import forget
 from .generators import Pieces, of_expression
-from .growing import Pile, read_as_grown
+from .growing import Pile, has_grown, read_as_grown
 from .inlining import inline_closure
 from .iteration import end_of, known_items, steps_of
 from .listed import marker
@@ -133,6 +133,8 @@ def _unrolled(ctx: Context, node: _Comprehension, over: Value = None, stops: boo
         return dict(items)
     if isinstance(node, ast.GeneratorExp):
         of_expression(pieces, node, items)
+    elif isinstance(node, ast.ListComp) and _may_be_a_loop(node, ctx):
+        has_grown(ctx, node, items)  # if it does, it is read in a loop
     return set(as_key(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
 
 
@@ -224,6 +226,22 @@ def total(ctx: Context, node: ast.expr) -> Value:
     if node not in ctx.loops.unroll or not isinstance(node, ast.ListComp | ast.GeneratorExp):
         return NotImplemented
     return inline_closure(ctx, Closure(_as_sum(node), ctx.frame, {}), [ctx.eval(node.generators[0].iter)], {}, node)
+
+
+@functools.lru_cache(maxsize=1024)
+def as_expression(node: ast.Call, filters: bool) -> ast.GeneratorExp | None:
+    """filter(f, xs) as (v for v in xs if f(v)), map(f, xs) as (f(v) for v in xs); f is a name, None or a lambda."""
+    if node.keywords or len(node.args) != 2 or not isinstance(node.args[0], ast.Name | ast.Constant | ast.Lambda):
+        return None
+    f, over = node.args
+    each = ast.Name("%each", ast.Load())
+    value = each if isinstance(f, ast.Constant) else ast.Call(f, [each], [])
+    generator = ast.comprehension(ast.Name("%each", ast.Store()), over, [value] if filters else [], 0)
+    made = ast.GeneratorExp(each if filters else value, [generator])
+    for n in ast.walk(made):
+        if "lineno" in n._attributes and not hasattr(n, "lineno"):
+            ast.copy_location(n, node)
+    return made
 
 
 @functools.lru_cache(maxsize=1024)

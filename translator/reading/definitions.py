@@ -7,7 +7,9 @@ import ast
 from .assignment import bind_name
 from .context import Context
 from .flow import Kont
+from .growing import Pile
 from .iteration import known_items
+from .piled import append
 from .values import YIELDS, Closure, Value
 
 
@@ -33,16 +35,20 @@ def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
 
 
 def yield_(ctx: Context, node: ast.Yield) -> Value:
-    _collect(ctx, [None if node.value is None else ctx.eval(node.value)])
+    _collect(ctx, [None if node.value is None else ctx.eval(node.value)], node)
     return None
 
 
 def yield_from(ctx: Context, node: ast.YieldFrom) -> Value:
-    _collect(ctx, known_items(ctx, ctx.eval(node.value), node))
+    _collect(ctx, known_items(ctx, ctx.eval(node.value), node), node)
     return None
 
 
-def _collect(ctx: Context, values: list[Value]) -> None:
+def _collect(ctx: Context, values: list[Value], node: ast.AST) -> None:
     held = ctx.frame.env[YIELDS]
+    if type(held) is Pile:
+        for v in values:
+            append(ctx, held, v, node)
+        return
     ctx.touch(held)
     held.extend(values)

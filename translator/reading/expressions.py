@@ -10,13 +10,13 @@ from .attributes import get_attribute
 from .conditions import branch_values, truth
 from .context import Context
 from .demand import as_key, static
-from .growing import empty_list, has_grown
+from .growing import empty_list
 from .iterables import held
 from .iteration import known_items
 from .known import run_known
 from .names import lookup
 from .operators import binary, compare_pair, logic, unary
-from .piled import pile
+from .piled import list_of
 from .protocols import check_text
 from .pythonic import format_of, text_of
 from .subscripts import index_value
@@ -112,10 +112,7 @@ def tuple_(ctx: Context, node: ast.Tuple) -> Value:
 def list_(ctx: Context, node: ast.List) -> Value:
     if not node.elts and not ctx.boxes and not ctx.frame.fixed:
         return empty_list(ctx, node)
-    items = elements(ctx, node.elts)
-    if not has_grown(ctx, node, items):
-        return items
-    return pile(ctx, node, items)
+    return list_of(ctx, node, elements(ctx, node.elts))
 
 
 def set_(ctx: Context, node: ast.Set) -> Value:

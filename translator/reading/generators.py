@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import CutError, Diagnostic
 from .aliases import memory_of
 from .context import Context
+from .growing import Pile
 from .iterables import Getter
 from .liveness import Liveness, Names, reads
 from .nodes import nodes_of
@@ -63,9 +64,11 @@ class Pieces:
         return Generator(name, tuple(items), frozenset(cells), tuple(containers), names, len(self.ctx.journal))
 
 
-def of_function(pieces: Pieces, frame: Frame, node: FunctionNode) -> Generator:
+def of_function(pieces: Pieces, frame: Frame, node: FunctionNode) -> Generator | Pile:
     """The value of a call of a generator function, after its body has been read in `frame`."""
     pieces.check(f"{frame.name}, a generator,")
+    if type(frame.env[YIELDS]) is Pile:
+        return frame.env[YIELDS]
     names = _NONE.union(*map(reads, node.body)) if isinstance(node, ast.FunctionDef) else _NONE
     own = {n: v for n, v in frame.env.items() if n in names}
     return pieces.generator(frame.name, frame.env[YIELDS], _seen(frame.outer, names - {*own}), own.values())

@@ -63,8 +63,8 @@ class Pile(OpenList):
         return "a list that grows"
 
 
-def has_grown(ctx: Context, node: ast.List, items: list[Value]) -> bool:
-    """Whether `[...]` in a user's source is a list that turned out to grow; else it is noted that it may."""
+def has_grown(ctx: Context, node: ast.expr, items: list[Value]) -> bool:
+    """Whether what makes a list in a user's source makes one that turned out to grow; else it is noted that it may."""
     if not ctx.transforms or not ctx.boxes or ctx.frame.fixed:
         return False
     if node not in ctx.loops.unroll:
@@ -95,13 +95,13 @@ def read_as_grown(ctx: Context, sites: Set[ast.AST], deciding: Sequence[Value]) 
     raise Restart(loops=frozenset(sites), afresh=True)
 
 
-def _sites_of(ctx: Context, made: list[Value]) -> list[ast.List]:
-    """Where a list was made; of one that branches have joined anew, what its names are bound to as `[...]`."""
+def _sites_of(ctx: Context, made: list[Value]) -> list[ast.expr]:
+    """Where a list was made; of one that branches have joined anew, what makes lists that its names are bound to."""
     known = ctx.lists.empty.get(id(made))
     if known is not None and known[0] is made:
         return [known[1]]
     names = {name for name, v in ctx.frame.env.items() if v is made}
-    found: list[ast.List] = []
+    found: list[ast.expr] = []
     for s in nodes_of(ctx.frame.source.node):
         if not isinstance(s, ast.Assign):
             continue
@@ -109,20 +109,30 @@ def _sites_of(ctx: Context, made: list[Value]) -> list[ast.List]:
             pairs = [(target, s.value)]
             if isinstance(target, ast.Tuple) and isinstance(s.value, ast.Tuple):
                 pairs = list(zip(target.elts, s.value.elts, strict=False))
-            found += [v for t, v in pairs if isinstance(t, ast.Name) and t.id in names and isinstance(v, ast.List)]
+            found += [v for t, v in pairs if isinstance(t, ast.Name) and t.id in names and _makes_list(v)]
     return found
 
 
+def _makes_list(node: ast.expr) -> bool:
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "sorted")
+    return called or isinstance(node, ast.List | ast.ListComp)
+
+
 def lists_changed_in(ctx: Context, loop: ast.AST) -> list[Value]:
-    """The lists under names of this function that the loop appends to or takes from."""
+    """The lists under names of this function that the loop appends to, takes from, or asks for elements."""
     found = []
     for n in nodes_of(loop):
         match n:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "pop" | "clear" | "extend")):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGES:
+                found.append(ctx.frame.env.get(name))
+            case ast.Subscript(value=ast.Name(id=name)):
                 found.append(ctx.frame.env.get(name))
             case ast.AugAssign(target=ast.Name(id=name)):
                 found.append(ctx.frame.env.get(name))
     return found
+
+
+_CHANGES = ("append", "pop", "clear", "extend", "insert", "reverse", "sort")
 
 
 def _is_of_integers(ctx: Context, v: Value) -> bool:

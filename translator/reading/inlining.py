@@ -13,9 +13,12 @@ from . import fence, recursion
 from .context import Context
 from .flow import FUNCTION_END, sequence
 from .generators import Pieces, of_function
+from .growing import Pile
 from .iterables import held
 from .libraries import is_library
 from .liveness import Liveness, liveness
+from .nodes import nodes_of
+from .piled import list_of
 from .signature import misfit
 from .source import FunctionNode, Source, scope_of, source_of
 from .values import (
@@ -125,6 +128,12 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
     return _run(ctx, frame, node, call)
 
 
+def _is_kept(frame: Frame, call: ast.AST) -> bool:
+    """Whether a name is bound to what a call gives."""
+    bindings = (ast.Assign, ast.AnnAssign, ast.NamedExpr)
+    return any(isinstance(n, bindings) and n.value is call for n in nodes_of(frame.source.node))
+
+
 def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
     """Read the body of a function into the current block."""
     outer, repeats = ctx.frame, _repeats(frame)
@@ -136,7 +145,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
     hold_shared(frame)
     pieces = Pieces(ctx, outer)
     if frame.live.generates:
-        frame.env[YIELDS] = []
+        frame.env[YIELDS] = list_of(ctx, node, [])
     try:
         if isinstance(node, ast.Lambda):
             return ctx.eval(node.body)
@@ -144,6 +153,8 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
         if frame.live.generates and flow is not None and flow.value is not None:
             ctx.cut(call, f"{frame.name}, a generator, returns a value", "only `yield from` and StopIteration show it")
         if frame.live.generates:
+            if type(frame.env[YIELDS]) is Pile and _is_kept(outer, call):
+                ctx.cut(call, f"{frame.name}, a generator, yields by data", "it may be consumed again", "use list(...)")
             return of_function(pieces, frame, node)
         return None if flow is None else flow.value
     except Detour:

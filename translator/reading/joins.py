@@ -37,7 +37,9 @@ from .values import (
     attributes_of,
     describe,
     hint_of,
+    is_mapping,
     is_object,
+    with_entries,
 )
 
 Pair = tuple[Value, Value]
@@ -133,14 +135,14 @@ class Joiner:
         known = (u.joined for u in self.ctx.unions if u.condition is self.condition and u.then is x and u.orelse is y)
         joined = next(known, None)
         if joined is None:
-            joined = self._objects(x, y, name) if is_object(x) else self._contents(x, y, name)
+            joined = self._contents(x, y, name) if is_mapping(x) or not is_object(x) else self._objects(x, y, name)
             self.ctx.unions.append(Union(joined, x, y, self.condition))
         return joined
 
     def _contents(self, x: Any, y: Any, name: str) -> Value:
         """The content of a list, dict or set that two branches have as two copies."""
         if isinstance(x, dict) and list(x) == list(y):
-            return {k: self.join(x[k], y[k], f"{name}_{k}") for k in x}
+            return with_entries(x, [(k, self.join(x[k], y[k], f"{name}_{k}")) for k in x])
         if isinstance(x, list) and len(x) == len(y):
             return [self.join(a, b, name) for a, b in zip(x, y, strict=True)]
         return x if isinstance(x, set) and x == y else self._either(x, y, "let both branches leave the same keys")

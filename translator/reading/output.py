@@ -22,6 +22,7 @@ from .values import Masked, Ref, Value, is_runtime
 
 # what these compute with is as wide as the array that they write into
 _WIDENED = frozenset({"sum", "prod", "cumsum", "cumprod", "mean", "nansum", "nanprod", "nanmean"})
+_STEPPING = frozenset({"around", "round"})  # each step is written into that array
 _JOINING = frozenset({"concatenate", "stack"})
 _SPREADING = frozenset({"clip", "fix", "isposinf", "isneginf"})  # as ufuncs do, of which they are made
 _EXACT = frozenset({"dot", "argmax", "argmin"})
@@ -66,6 +67,8 @@ def take_output(
         args, kwargs = args[:1], {**dict(zip(names[1:], args[1:], strict=False)), **kwargs}
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = np.result_type(args[0].aval.dtype, places[0].aval.dtype)
+    if name in _STEPPING and isinstance(places[0], Ref):
+        kwargs["_into"] = places[0].aval.dtype
     if name in _JOINING and isinstance(places[0], Ref):
         if kwargs.get("dtype") is not None:
             raise TypeError(f"{name}() only takes `out` or `dtype` as an argument, but both were provided.")

@@ -31,7 +31,7 @@ from ..surface.python import as_python
 from .array_stores import store_array
 from .context import Context
 from .demand import refuse_undefined, static, static_int
-from .growing import Facts, Pile
+from .growing import Facts, Pile, has_grown
 from .indexing import indexed
 from .values import (
     FULL,
@@ -68,6 +68,11 @@ def pile(ctx: Context, node: ast.AST, items: list[Value]) -> Pile:
     for v in items:
         append(ctx, made, v, node)
     return made
+
+
+def list_of(ctx: Context, node: ast.AST, items: list[Value]) -> list[Value] | Pile:
+    """What the place of the source makes: a pile, if the list has turned out to be one."""
+    return pile(ctx, node, items) if has_grown(ctx, node, items) else items
 
 
 def _room(kind: Kind) -> int:

@@ -82,7 +82,7 @@ def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:
     return (v for v in objects_of(frame, env, skipped=_NUMBERS) if isinstance(v, changing) or is_object(v))
 
 
-_NUMBERS = frozenset({int, float, bool, complex, str, type(None), Var, Ref})
+_NUMBERS: frozenset[type] = frozenset({int, float, bool, complex, str, type(None), Var, Ref})
 """They lead to nothing; tables of them are looked through at each branch."""
 
 

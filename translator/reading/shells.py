@@ -6,11 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from .values import Maybe, Ref, Value, attributes_of, is_leaf, is_object, is_runtime, is_transformed
+from .values import (
+    Maybe,
+    Ref,
+    Value,
+    attributes_of,
+    is_leaf,
+    is_mapping,
+    is_object,
+    is_runtime,
+    is_transformed,
+    with_entries,
+)
 
 Shell = Any
 LEAF = "leaf"
@@ -33,8 +45,8 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
         return ("static", None, Same(v))
     if type(v) in (tuple, list):
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
-    if type(v) is dict:
-        return (dict, tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
+    if is_mapping(v):
+        return (Empty(v), tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
     if isinstance(v, tuple) and hasattr(v, "_fields"):
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
     if is_object(v) and not is_transformed(v):
@@ -59,6 +71,21 @@ class Same:
     __hash__ = None  # type: ignore[assignment]
 
 
+class Empty:
+    """A dict without its entries: its class and, of a defaultdict, what it makes of a missing key."""
+
+    def __init__(self, v: dict[Any, Value]) -> None:
+        self.dict = copy(v)
+        self.dict.clear()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Empty) or type(self.dict) is not type(other.dict):
+            return False
+        return getattr(self.dict, "default_factory", None) is getattr(other.dict, "default_factory", None)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def close_value(shell: Shell, leaves: Iterator[Value]) -> Value:
     """The value of this structure with these leaves; containers and objects in it are new."""
     if shell in (LEAF, BOX):
@@ -67,8 +94,8 @@ def close_value(shell: Shell, leaves: Iterator[Value]) -> Value:
     if kind == "static":
         return parts.value
     children = [close_value(p, leaves) for p in parts]
-    if kind is dict:
-        return dict(zip(keys, children, strict=True))
+    if type(kind) is Empty:
+        return with_entries(kind.dict, zip(keys, children, strict=True))
     if kind in (tuple, list):
         return kind(children)
     if keys is None:

@@ -34,7 +34,7 @@ from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
 from .operators import binary, compare_pair, python_truth, unary
-from .protocols import special
+from .protocols import has_undecided, special
 from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
@@ -198,7 +198,7 @@ def _refuse_order(ctx: Context, node: ast.AST, keys: list[Value], what: str) -> 
 def _by_data(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> Keyed | list[Any]:
     """The keys of the elements: as arrays, where a derivative or batch orders by numbers of the run."""
     keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
-    if not any(map(has_runtime, keys)):
+    if not has_undecided(keys):
         return keys
     heads = _deciding_heads(keys)
     if heads is not None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
+from ..errors import CutError, DTypeError, ShapeError
 from ..ir import Var
 from . import piled
 from .aliases import has_one_holder
 from .array_stores import changed, store_array, store_selected, write_in_place
 from .context import Context
 from .demand import as_key
-from .growing import Growing, Pile, set_item
+from .growing import Growing, Pile, grow, set_item
 from .iteration import known_items
 from .known import run_known
 from .operators import binary, in_place_name
@@ -23,7 +23,7 @@ from .overlaps import check_overlap, check_parts
 from .protocols import is_instance, special
 from .selection import concrete, part_of, place_of
 from .subscripts import index_value
-from .values import Flat, Masked, Method, Ref, Value, describe
+from .values import Flat, Foreign, Masked, Method, Ref, Value, describe, is_runtime
 
 
 def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:
@@ -43,7 +43,7 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         piled.store(ctx, base, key, value, node)
         return
     if isinstance(base, dict | list):
-        known = as_key(ctx, key, node, "the index of a container")
+        known = _place(ctx, base, key, node)
         if isinstance(base, list) and isinstance(known, slice):
             value = known_items(ctx, value, node)
         elif isinstance(base, list) and isinstance(known, int | np.integer):
@@ -64,6 +64,15 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
     raise ctx.error(DTypeError, node, what, instead="make it a list, a dict or an array")
 
 
+def _place(ctx: Context, base: dict[Any, Value] | list[Value], key: Value, node: ast.AST) -> Any:
+    """A key that is known. The list is read again as rows of an array where only the run knows it."""
+    try:
+        return as_key(ctx, key, node, "the index of a container")
+    except CutError:
+        grow(ctx, (base,))
+        raise
+
+
 def cut_changed_bytes(ctx: Context, node: ast.AST) -> NoReturn:
     """What changes a bytearray CPython does: here it would be done once, when the function is translated."""
     ctx.cut(node, "a bytearray that changes cannot be compiled", instead="use an array of np.uint8")
@@ -73,11 +82,14 @@ def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
     """`del base[key]`."""
     if isinstance(base, bytearray):
         cut_changed_bytes(ctx, node)
+    if type(base) is Pile and type(key) is not slice:
+        piled.call_method(ctx, base, "pop", [key], {}, node)
+        return
     if is_instance(base) and special(ctx, base, "__delitem__", [key], node) is not NotImplemented:
         return
     if not isinstance(base, dict | list):
         ctx.refuse(node, f"`del` of an element of {describe(base)}", instead="build the smaller one")
-    known = as_key(ctx, key, node, "the index of a container")
+    known = _place(ctx, base, key, node)
     ctx.touch(base)
     run_known(ctx, node, operator.delitem, base, known)
 
@@ -108,12 +120,21 @@ def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, no
 _SET_OPERATORS = {ast.BitOr: operator.ior, ast.BitAnd: operator.iand, ast.Sub: operator.isub, ast.BitXor: operator.ixor}
 
 
+def _adds_lists(ctx: Context, v: Value) -> bool:
+    """Whether `+=` of a list adds it to the list as `+` does, where it would extend it: arrays and NumPy's numbers."""
+    if is_runtime(v) or isinstance(v, Masked | np.generic):
+        return True
+    return is_instance(v) and ctx.captures.part(type(v.value if isinstance(v, Foreign) else v), "__radd__") is not None
+
+
 def augmented_value(
     ctx: Context, kind: type[ast.operator], current: Value, value: Value, node: ast.AST
 ) -> Value:
     """`current op= value`: arrays and containers change in place, everything else gives a new value, as the caller's
     Arrays do.
     """
+    if isinstance(current, list | Pile) and kind is ast.Add and _adds_lists(ctx, value):
+        return binary(ctx, kind, current, value, node)
     if type(current) is list and kind is ast.Add:
         ctx.touch(current)
         current.extend(known_items(ctx, value, node))

@@ -16,7 +16,7 @@ from ..surface.python import as_python
 from . import piled
 from .context import Context
 from .demand import as_key, is_searched, refuse_undefined, static
-from .growing import Growing, Pile, item
+from .growing import Growing, Pile, grow, item
 from .indexing import copy_of_line, indexed, mask_for
 from .inlining import inline
 from .keyed import are_choices, element_at
@@ -93,9 +93,14 @@ def _element(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     try:
         known = as_key(ctx, key, node, "the index of a container")
     except CutError:
-        if many is None or not _is_run_time_int(key):
+        if not _is_run_time_int(key):
             raise
-        return number_at(ctx, many, key, node)
+        if many is not None:
+            return number_at(ctx, many, key, node)
+        if ctx.transforms and are_choices(ctx, base):
+            return element_at(ctx, list(base), key, node)
+        grow(ctx, (base,))
+        raise
     if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
         ctx.touch(base)
         base[known] = ctx.call(base.default_factory, [], {}, node)

@@ -10,7 +10,9 @@ import ast
 import dataclasses
 import types
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -531,6 +533,20 @@ def is_object(v: Value) -> bool:
     if is_leaf(v) or isinstance(v, _NO_OBJECTS):
         return False
     return hasattr(v, "__dict__") or bool(_slots(type(v)))
+
+
+def is_mapping(v: Value) -> bool:
+    """A dict, or one of a class of dicts that has nothing but its entries: OrderedDict, defaultdict, Counter."""
+    return isinstance(v, dict) and not getattr(v, "__dict__", None)
+
+
+def with_entries(d: dict[Any, Any], entries: Iterable[tuple[Any, Value]]) -> dict[Any, Any]:
+    """A new dict of the class of `d`, with other values at its keys."""
+    made = copy(d)
+    put = OrderedDict.__setitem__ if isinstance(made, OrderedDict) else dict.__setitem__  # no method of a user's class
+    for key, value in entries:
+        put(made, key, value)
+    return made
 
 
 def is_transformed(v: Any) -> bool:

@@ -11,7 +11,7 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError
 from ..fits import check_holds
-from ..ir import Atom
+from ..ir import Atom, DType
 from ..library.checks import check_cast
 from ..ops.core import Elementwise
 from .arguments import MISSING, array, refuse_out, static, static_dtype, static_int
@@ -151,8 +151,8 @@ def clip_method(b: Builder, a: Any, min: Any = None, max: Any = None, out: Any =
     return clip(b, a, min, max, out)
 
 
-def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None) -> Atom:
-    """NumPy's rounding: scale, round half to even, scale back."""
+def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None, *, _into: DType | None = None) -> Atom:
+    """NumPy's rounding: scale, round half to even, scale back; each step in the dtype of the array written into."""
     refuse_out("np.round", out)
     x, places = array(b, a), static_int(decimals, "the number of decimals")
     if x.aval.dtype.kind == "b" and places:
@@ -162,16 +162,17 @@ def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None) -> Atom:
     if places == 0:
         return make.elementwise(b, ops.RINT, x)
     if x.aval.dtype.kind in "iu":
-        return make.astype(b, _scaled(b, make.astype(b, x, np.float64), places), x.aval.dtype)
-    return _scaled(b, x, places)
+        return make.astype(b, _scaled(b, make.astype(b, x, np.float64), places, np.dtype(np.float64)), x.aval.dtype)
+    into = x.aval.dtype if _into is None or not np.can_cast(x.aval.dtype, _into, "same_kind") else _into
+    return _scaled(b, x, places, into)
 
 
-def _scaled(b: Builder, x: Atom, places: int) -> Atom:
+def _scaled(b: Builder, x: Atom, places: int, into: DType) -> Atom:
     scale = 10.0 ** abs(places)
     there, back = (make.multiply, make.divide) if places > 0 else (make.divide, make.multiply)
 
-    def rounded(y: Atom) -> Atom:  # NumPy writes each step into an array of x's dtype; bfloat16 times 10.0 is float32
-        return y if y.aval.dtype == x.aval.dtype else make.astype(b, y, x.aval.dtype)
+    def rounded(y: Atom) -> Atom:  # bfloat16 times 10.0 is float32
+        return y if y.aval.dtype == into else make.astype(b, y, into)
 
     return rounded(back(b, make.elementwise(b, ops.RINT, rounded(there(b, x, scale))), scale))
 

@@ -168,7 +168,7 @@ def divmod_(b: Builder, x: Any, y: Any) -> tuple[Any, Any]:
     if not any(is_atom(v) and not v.aval.weak for v in (x, y)) and any(isinstance(v, list | tuple) for v in (x, y)):
         names = " and ".join(repr(_name(v)) for v in (x, y))
         raise DTypeError(f"unsupported operand type(s) for divmod(): {names}")
-    p, q = (array(b, int(v) if type(v) is bool else v) for v in (x, y))
+    p, q = array(b, x), array(b, y)
     return make.floor_divide(b, p, q), make.remainder(b, p, q)
 
 

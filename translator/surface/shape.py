@@ -164,7 +164,8 @@ def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mo
     """Elements chosen along one axis; of the flattened array for no axis."""
     refuse_out("np.take", out)
     x, chosen = array(b, a), array(b, indices)
-    if chosen.aval.dtype.kind == "b" or isinstance(chosen, Const):  # as NumPy casts a list
+    is_listed = isinstance(indices, list | tuple | int | float) or isinstance(chosen, Const) or chosen.aval.weak
+    if chosen.aval.dtype.kind == "b" or (is_listed and chosen.aval.dtype.kind in "iuf"):  # as NumPy casts a list
         chosen = make.astype(b, chosen, np.int64)
     if chosen.aval.dtype.kind not in "iu":
         raise DTypeError(f"Cannot cast array data from {chosen.aval.dtype} to int64 according to the rule 'same_kind'")

@@ -7,5 +7,4 @@ def quaternion_product_batched(p, q):
     f = q[:, 1]
     g = q[:, 2]
     h = q[:, 3]
-    t = a * e - b * f - c * g - d * h
-    return np.stack([t, a * f + b * e + c * h - d * g], axis=1)
+    return np.stack([a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g], axis=1)

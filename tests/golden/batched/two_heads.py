@@ -5,5 +5,4 @@ def two_heads_batched(w, x):
     a = q @ k.mT
     a = np.exp(a - np.max(a, axis=3, keepdims=True))
     v = t[:, 2]
-    t1 = (a / np.sum(a, axis=3, keepdims=True) @ v).transpose(0, 2, 1, 3)
-    return t1.reshape(5, 6, 8)
+    return (a / np.sum(a, axis=3, keepdims=True) @ v).transpose(0, 2, 1, 3).reshape(5, 6, 8)

@@ -1,4 +1,4 @@
-"""`==` of lists, tuples, dicts and objects that hold run-time numbers; `in` and `index` go by the same equality."""
+"""Operators of containers that hold run-time numbers: `==`, which `in` and `index` go by, and `+=` beside arrays."""
 
 from __future__ import annotations
 
@@ -90,6 +90,85 @@ def concatenated(a, b=2):
 @CASES((np.array(0.0),), (np.array([2]),), (3,), ([],))
 def truth(a):
     return operator.truth(a), operator.not_(a)
+
+
+# ---- lists and tuples beside arrays -----------------------------------------------------------------
+
+
+class Added:
+    def __radd__(self, other: Any) -> Any:
+        return "added", other
+
+
+@CASES(([1, 2, 3], X), ([], X), ([1], X), ([1, 2, 3], np.float64(2.5)), ([1, 2], np.array(3)), ([1, 2], X[:2] > 1))
+def added_in_place(a, b):
+    before = a
+    a += b
+    return a, before
+
+
+@CASES((X,))
+def summed(x):
+    total, nested, row = [0.0, 0.0, 0.0], [[1, 2, 3], 1], (1, 2, 3)
+    for i in range(4):
+        total += x * i
+    nested[0] += x
+    row += x
+    return total, nested, row
+
+
+@CASES((X,))
+def extended(x):
+    out, other = [], [1]
+    for v in x:
+        out.append(v)
+        out += [v * 2]
+    out += (v for v in x)
+    out += {5: 1}
+    other += Added()
+    return out, other
+
+
+@CASES((X,))
+def filled_and_added_to(x):
+    out = []
+    for v in x:
+        if v > 1:
+            out.append(v)
+    out += x[:2]
+    return out
+
+
+# ---- kinds that Python or NumPy refuses -------------------------------------------------------------
+
+
+@CASES((np.array(3), {1, 2}), (np.array([3]), {1: 2}), (np.int64(1), {1, 2}))
+def member(a, b):
+    return a in b
+
+
+@CASES(((1, 2, 3), np.bool_(True)), ([1], np.int8(2)), ("ab", True))
+def repeated(a, b):
+    return a * b
+
+
+@CASES((1 + 2j, True), (np.complex128(1 + 2j), True), (np.array([1 + 2j]), True))
+def less(a, b):
+    return a < b
+
+
+@CASES((np.array(2.5),), ({1, 2},), (range(3),), (np.array(True),), ([1, 2],))
+def asked_of_kinds(a):
+    if isinstance(a, set):
+        return list(reversed(a))
+    if isinstance(a, range):
+        return abs(a)
+    return a**2 if a.dtype == bool else round(a, 1)
+
+
+@CASES((np.array([True, False]), True), (np.array([True, True]), np.array([True])))
+def quotient_and_rest(a, b):
+    return divmod(a, b)
 
 
 @pytest.mark.parametrize("target", TARGETS)
