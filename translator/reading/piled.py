@@ -70,7 +70,7 @@ def pile(ctx: Context, node: ast.AST, items: list[Value]) -> Pile:
     return made
 
 
-def list_of(ctx: Context, node: ast.expr, items: list[Value]) -> list[Value] | Pile:
+def list_of(ctx: Context, node: ast.AST, items: list[Value]) -> list[Value] | Pile:
     """What the place of the source makes: a pile, if the list has turned out to be one."""
     return pile(ctx, node, items) if has_grown(ctx, node, items) else items
 
