@@ -106,12 +106,13 @@ def differentiated(w: Wide) -> Job | None:
     except UntracedError:
         return None
     eps = max(eps_of(a) for _, a in w.args if isinstance(a, np.ndarray) and is_inexact(a))
+    eps = max(eps, 2.0**-23 if "float32" in w.source or "random." in w.source else 0.0)
     wanted = []
     for v, *others in zip(value, *twins, strict=True):
         off = spread(v, others)
         if off is None:
             return None
-        wanted.append((v, off + 10 * eps * largest(v)))
+        wanted.append((v, off + 10 * eps * max(1.0, largest(v))))  # differences of terms that are about 1
     return Job(fun, w.values, wanted)
 
 
