@@ -34,6 +34,7 @@ if _TYPE_CHECKING:
     from .runtime.namespaces import (
         core,
         debug,
+        dlpack,
         dtypes,
         errors,
         example_libraries,
@@ -155,6 +156,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "custom_batching": "runtime.transforms.custom_batching",
     "custom_derivatives": "runtime.transforms.custom_derivatives",
     "debug": "runtime.namespaces.debug",
+    "dlpack": "runtime.namespaces.dlpack",
     "distributed": "runtime.distribution.distributed",
     "dtypes": "runtime.namespaces.dtypes",
     "errors": "runtime.namespaces.errors",
@@ -182,7 +184,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
 }
 _WITHIN = {
     "example_libraries": ("optimizers", "stax"),
-    "experimental": ("checkify", "mesh_utils", "ode", "shard_map"),
+    "experimental": ("checkify", "jet", "mesh_utils", "multihost_utils", "ode", "shard_map"),
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
@@ -306,6 +308,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "distributed",
+    "dlpack",
     "dtypes",
     "effects_barrier",
     "enable_x64",

@@ -95,13 +95,16 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
     statements: list[Statement] = []
     counting = counting_in(block, around)
     made: set[Var] = set()  # by kernels of loops, which take in the work after them
-    for s in block.statements:
+    for k, s in enumerate(block.statements):
         if s.targets and made.issuperset(s.targets):
             continue
-        kernel = as_kernel(s, block, facts) if isinstance(s, For | While) and language in DIALECTS else None
+        kernel = None
+        if isinstance(s, For | While) and language in DIALECTS:  # what one loop has taken in is not there for the next
+            rest = [r for r in block.statements[k:] if not r.targets or not made.issuperset(r.targets)]
+            kernel = as_kernel(s, replace(block, statements=(*statements, *rest)), facts)
         if kernel is not None:
             statements += kernel
-            made.update(t for k in kernel for t in k.targets)
+            made.update(t for m in kernel for t in m.targets)
             continue
         if isinstance(s, If | For | While):
             s = with_blocks(s, lambda inner: _in_block(inner, language, facts, counting))

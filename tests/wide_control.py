@@ -263,7 +263,7 @@ def mapped(s: Scope) -> str | None:
 
 def drawn(s: Scope) -> str | None:
     x = s.array(1, "f")
-    if x is None:
+    if x is None or np.size(s.known[x]) ** 2 > LARGEST_PRODUCT:
         return None
     k = s.r.randint(0, 99)
     forms = each("""

@@ -193,11 +193,13 @@ def places(s: Scope, x: str, axis: int = 0) -> str | None:
     if n == 0:
         return None
     i = s.array(1, "iu")
-    if i and s.chance(0.6):
+    if i and s.chance(0.6) and np.size(s.known[i]) * np.size(s.known[x]) <= LARGEST_PRODUCT:
         return f"({i} % {n})" if s.chance(0.7) else f"np.clip({i}, 0, {n - 1})"
     if s.chance(0.4):
         return str([s.r.randint(-n, n - 1) for _ in range(s.r.randint(1, 4))])
     f = s.array(1, "f")
+    if f and np.size(s.known[f]) * np.size(s.known[x]) > LARGEST_PRODUCT:
+        return None
     return (
         f"(np.rint(np.nan_to_num({f})).astype(int) % {n})"
         if f and s.chance(0.5)
@@ -338,7 +340,7 @@ def scattered(s: Scope) -> str | None:
 
 def ordered(s: Scope) -> str | None:
     x = s.array(1)
-    if x is None:
+    if x is None or is_bfloat(s.known[x]):  # of which ml_dtypes sorts no NaNs
         return None
     forms = each("""
         np.sort({e}, axis={a}); np.argsort({e}, axis={a}, kind='stable'); np.median({e}, axis={a});

@@ -159,4 +159,4 @@ for _class in (Int, Float, Complex):
         setattr(_class, f"__{_name}__", _of_one(NUMBERS[_class], getattr(operator, _name)))
     for _name in ("eq", "ne", *(() if _class is Complex else ("lt", "le", "gt", "ge"))):
         setattr(_class, f"__{_name}__", _forward(NUMBERS[_class], getattr(operator, _name)))
-    _class.__hash__ = _hash
+    setattr(_class, "__hash__", _hash)  # noqa: B010  # which `__eq__` has taken away

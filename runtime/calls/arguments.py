@@ -168,8 +168,8 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     given = [leaves[s] if isinstance(s, int) else s.value for s in sources]
     swapped = frozenset(i for i, x in enumerate(given) if is_swapped(x))
     immutable = frozenset(i for i, x in enumerate(given) if type(x) is Array)
-    changed = {"params": params, "values": values, "swapped": swapped, "immutable": immutable}
-    return Binding(dataclasses.replace(signature, **changed), sources)
+    bound = dataclasses.replace(signature, params=params, values=values, swapped=swapped, immutable=immutable)
+    return Binding(bound, sources)
 
 
 def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:

@@ -36,13 +36,16 @@ from ...translator.library.gathering import (
     gather,
     scatter,
     scatter_add,
+    scatter_apply,
     scatter_max,
     scatter_min,
     scatter_mul,
     scatter_sub,
 )
 from ...translator.library.incomplete import betainc
+from ...translator.library.incomplete import gamma_draw_slope as random_gamma_grad
 from ...translator.library.incomplete import gammainc as igamma
+from ...translator.library.incomplete import gammainc_slope as igamma_grad_a
 from ...translator.library.incomplete import gammaincc as igammac
 from ...translator.library.looping import (
     associative_scan,
@@ -490,27 +493,28 @@ def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
 
 __all__ = [
     *_UFUNCS,
-    "ConvDimensionNumbers", "DotAlgorithmPreset", "FftType", "GatherDimensionNumbers", "GatherScatterMode", "Precision",
-    "RandomAlgorithm", "RoundingMethod", "ScatterDimensionNumbers", "all_gather", "all_to_all", "approx_max_k",
-    "approx_min_k", "argmax", "argmin", "associative_scan", "axis_index", "axis_size", "batch_matmul", "bessel_i0e",
-    "bessel_i1e", "betainc", "bitcast_convert_type", "broadcast", "broadcast_in_dim", "broadcast_like",
+    "ConvDimensionNumbers", "DotAlgorithmPreset", "FftType", "GatherDimensionNumbers", "GatherScatterMode",
+    "Precision", "RandomAlgorithm", "RoundingMethod", "ScatterDimensionNumbers", "all_gather", "all_to_all",
+    "approx_max_k", "approx_min_k", "argmax", "argmin", "associative_scan", "axis_index", "axis_size", "batch_matmul",
+    "bessel_i0e", "bessel_i1e", "betainc", "bitcast_convert_type", "broadcast", "broadcast_in_dim", "broadcast_like",
     "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "clamp", "clz", "collapse", "complex", "composite",
     "concatenate", "cond", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
     "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
-    "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding", "convert_element_type", "cumlogsumexp",
-    "cummax", "cummin", "cumprod", "cumsum", "custom_linear_solve", "custom_root", "digamma", "div", "dot",
-    "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding", "convert_element_type",
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "custom_linear_solve", "custom_root", "digamma", "div",
+    "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "erf", "erf_inv",
     "erfc", "erfinv", "expand_dims", "fft", "fori_loop", "full", "full_like", "gammaln", "gather", "i0e", "i1e",
-    "igamma", "igammac", "index_in_dim", "index_take", "integer_pow", "iota", "lgamma", "linalg", "logistic", "map",
-    "mulhi", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast", "pcast", "platform_dependent", "pmax",
-    "pmean", "pmin", "polygamma", "population_count", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
-    "ragged_dot", "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision",
-    "reduce_prod", "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev",
-    "rng_bit_generator", "rng_uniform", "round", "rsqrt", "scan", "scatter", "scatter_add", "scatter_max",
-    "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shift_right_logical", "slice", "slice_in_dim",
-    "sort", "sort_key_val", "split", "squeeze", "stack", "stop_gradient", "switch", "tile", "top_k", "transpose",
-    "unstack", "while_loop", "with_sharding_constraint", "zeta",
+    "igamma", "igamma_grad_a", "igammac", "index_in_dim", "index_take", "integer_pow", "iota", "lgamma", "linalg",
+    "logistic", "map", "mulhi", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast", "pcast",
+    "platform_dependent", "pmax", "pmean", "pmin", "polygamma", "population_count", "ppermute", "pshuffle", "psum",
+    "psum_scatter", "pswapaxes", "ragged_dot", "random_gamma_grad", "reciprocal", "reduce", "reduce_and",
+    "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
+    "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "rng_bit_generator", "rng_uniform", "round",
+    "rsqrt", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "select", "select_n", "shift_right_logical", "slice", "slice_in_dim", "sort", "sort_key_val",
+    "split", "squeeze", "stack", "stop_gradient", "switch", "tile", "top_k", "transpose", "unstack", "while_loop",
+    "with_sharding_constraint", "zeta",
 ]  # fmt: skip
 
 offer(globals(), __all__, "untraced.lax")

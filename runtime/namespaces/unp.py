@@ -52,9 +52,9 @@ def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def create(object: Any, dtype: Any = None, **options: Any) -> Any:
         if type(object) is ndarray and options.get("device") is None:
-            if dtype is not None and object.dtype != dtype:  # type: ignore[attr-defined]
+            if dtype is not None and object.dtype != dtype:
                 return object.astype(dtype)  # type: ignore[attr-defined]
-            return object.copy() if options.get("copy", copies) else object  # type: ignore[attr-defined]
+            return object.copy() if options.get("copy", copies) else object
         return host(object, dtype, **options)
 
     create.__untraced_numpy__ = function  # type: ignore[attr-defined]

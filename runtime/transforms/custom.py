@@ -18,9 +18,11 @@ import dataclasses
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...translator.errors import UnsupportedError, tell_place
+import numpy as np
+
+from ...translator.errors import tell_place
 from ...translator.float0 import is_float0
 from ...translator.ir import Capture, Root
 from ...translator.purpose import purpose
@@ -125,10 +127,10 @@ class CustomJvp(Custom):
 
         `primals` and `tangents` are tuples with one entry for each differentiable argument; the tangents have the
         shapes and dtypes of the primals, zeros where nothing moves, those of integers of dtype float0. The rule is
-        linear in them, and is transposed for reverse mode.
+        linear in them, and is transposed for reverse mode. With `symbolic_zeros` those of integers are `SymbolicZero`s;
+        all others are arrays all the same.
         """
-        _no_symbolic_zeros(symbolic_zeros)
-        self.jvp = readable(jvp)
+        self.jvp = _with_symbolic_zeros(readable(jvp)) if symbolic_zeros else readable(jvp)
         return jvp
 
     def defjvps(self, *jvps: Fun | None) -> None:
@@ -159,9 +161,12 @@ class CustomVjp(Custom):
         of arrays, numbers and strings, are what `bwd` is told of it.
         bwd(*nondiff_args, residuals, ct) -> a tuple with a cotangent for each differentiable argument, like the
         argument, or None for zero. `ct` is a tree like the result, with zeros of dtype float0 in place of integers.
+        With `symbolic_zeros` the differentiable arguments of `fwd` have a `CustomVJPPrimal` for each leaf, which says
+        that it is perturbed whether it is or not.
         """
-        _no_symbolic_zeros(symbolic_zeros)
-        self.fwd, self.bwd = readable(fwd), readable(bwd)
+        fwd = readable(fwd)
+        self.fwd = _with_perturbed(fwd, self.nondiff_argnums) if symbolic_zeros else fwd
+        self.bwd = readable(bwd)
 
     def ruled(self, signature: Signature, reading: Reading) -> Reading:
         assert self.fwd is not None and self.bwd is not None
@@ -219,9 +224,44 @@ def custom_vjp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argn
 
 
 
-def _no_symbolic_zeros(wanted: bool) -> None:
-    if wanted:
-        raise UnsupportedError("rules with symbolic_zeros=True are not in the language: tangents are arrays or None")
+class SymbolicZero(NamedTuple):
+    """A tangent that is zero for certain, of an argument of this shape and dtype: see `defjvp`."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class CustomVJPPrimal(NamedTuple):
+    """A leaf of an argument, and whether a derivative with respect to it may be wanted: see `defvjp`."""
+
+    value: Any
+    perturbed: bool
+
+
+def _with_symbolic_zeros(jvp: Fun) -> Fun:
+    """A rule whose tangents of integers are SymbolicZeros, as a rule like any other."""
+
+    def symbolic(x: Any, t: Any) -> Any:
+        return SymbolicZero(np.shape(x), np.result_type(x)) if is_float0(t) else t
+
+    def rule(*args: Any) -> Any:
+        *fixed, primals, tangents = args
+        return jvp(*fixed, primals, tree_map(symbolic, primals, tangents))
+
+    return rule
+
+
+def _with_perturbed(fwd: Fun, fixed: Sequence[int]) -> Fun:
+    """A function of CustomVJPPrimals as one of arguments."""
+
+    def forward(*args: Any) -> Any:
+        return fwd(*[x if i in fixed else tree_map(_perturbed, x) for i, x in enumerate(args)])
+
+    return forward
+
+
+def _perturbed(x: Any) -> CustomVJPPrimal:
+    return CustomVJPPrimal(x, True)
 
 
 def _sum_of_parts(fun: Fun, parts: tuple[Fun | None, ...]) -> Fun:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..trees.tree import map as tree_map
-from .custom import custom_jvp, custom_vjp
+from .custom import CustomVJPPrimal, SymbolicZero, custom_jvp, custom_vjp
 from .transforms import vjp
 
 Fun = Callable[..., Any]
@@ -115,4 +115,33 @@ def _of_kind(kind: Any, x: Any) -> Any:
 custom_gradient.__dict__["__untraced_static__"] = True
 closure_convert.__dict__["__untraced_converts__"] = True
 
-__all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "linear_transpose", "pure_callback"]
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The tree with the values of its CustomVJPPrimals in their places."""
+    return tree_map(_value, tree, is_leaf=_is_primal)
+
+
+def _value(x: Any) -> Any:
+    return x.value if _is_primal(x) else x
+
+
+def _is_primal(x: Any) -> bool:
+    return isinstance(x, CustomVJPPrimal)
+
+
+def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> Any:
+    """A zero tangent of an array or a number: an array, or a SymbolicZero."""
+    return SymbolicZero(np.shape(x), np.result_type(x)) if symbolic_zeros else np.zeros_like(x)
+
+
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "linear_transpose",
+    "pure_callback",
+    "zero_from_primal",
+]

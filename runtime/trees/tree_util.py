@@ -29,6 +29,7 @@ __all__ = [
     "PyTreeDef",
     "SequenceKey",
     "all_leaves",
+    "default_registry",
     "flatten_one_level",
     "keystr",
     "register_dataclass",
@@ -322,6 +323,18 @@ def _broadcast_into(out: list[Any], prefix: Any, t: TreeDef, what: str, is_leaf:
         raise ValueError(f"{what} {prefix!r} does not match the structure that it stands for: {describe(t)}")
     for child, subtree in zip(children, t.children, strict=True):
         _broadcast_into(out, child, subtree, what, is_leaf)
+
+
+class _Registry:
+    """The classes that are taken apart, as JAX's object of that name answers for them."""
+
+    @staticmethod
+    def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any] | None:
+        """As `flatten_one_level`; None for a leaf."""
+        return None if tree_structure(tree).node.kind is Kind.LEAF else flatten_one_level(tree)
+
+
+default_registry = _Registry()
 
 
 def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any]:

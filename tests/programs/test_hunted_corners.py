@@ -192,6 +192,17 @@ def equal_ranges(a, b):
     return range(a, b) == range(1, 2), range(a, b) != range(a, b, 1)
 
 
+@CASES((1,), (2.5,), (np.float64(1),), (True,))
+def unlike_texts(a):
+    return a == "s", a != "s", (a > 0) == "s", [a] == "s", a in ("s", 1), (a, "s") == (1, "s")
+
+
+@CASES((1,), ([True, False],), ([[1, 2.5]],))
+def lists_of_arrays(x):
+    known = np.array([1.0, 2.0]), np.eye(2, dtype=bool)
+    return np.asarray(x).tolist(), [k.tolist() for k in known], 1 in np.ones(2).tolist()
+
+
 @CASES((1,), (2.5,))
 def texts(a):
     return str(object=a), str(), str(b"ab", "utf8"), repr(a)

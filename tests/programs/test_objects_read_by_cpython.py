@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,38 @@ def proxies(x):
 def attributes_as_a_dict(x, n):
     c = Settings(w=n, x=x)
     return c.names(), {name: v * 2 for name, v in c.__dict__.items()}, c.x * c.w
+
+
+# ---- order -----------------------------------------------------------------------------------------
+
+
+class Rank(enum.IntEnum):
+    LOW = 1
+    HIGH = 3
+
+
+@dataclasses.dataclass(order=True)
+class Job:
+    cost: float
+    name: str = dataclasses.field(default="", compare=False)
+
+
+@CASES((X[::-1].copy(),))
+def jobs(x):
+    waiting = [Job(v, str(k)) for k, v in enumerate(x)]
+    by_cost = [job.name for job in sorted(waiting)]
+    waiting.sort(reverse=True)
+    same = Job(x[0]), Plain()
+    return by_cost, waiting[0].name, max(waiting).cost, min(*waiting).cost, [Job(x[0])] < [Job(x[1])], same[1] in same
+
+
+@CASES((2,))
+def ranks(n):
+    return sorted([Rank.HIGH, Rank.LOW]), max(Rank), [Rank.HIGH, Rank.LOW] > [Rank(1)], [Rank.LOW, n].index(Rank.LOW)
+
+
+class Plain:
+    pass
 
 
 # ---- the rest --------------------------------------------------------------------------------------

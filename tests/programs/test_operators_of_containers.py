@@ -157,6 +157,15 @@ def less(a, b):
     return a < b
 
 
+@CASES((np.array(2.5),), ({1, 2},), (range(3),), (np.array(True),), ([1, 2],))
+def asked_of_kinds(a):
+    if isinstance(a, set):
+        return list(reversed(a))
+    if isinstance(a, range):
+        return abs(a)
+    return a**2 if a.dtype == bool else round(a, 1)
+
+
 @CASES((np.array([True, False]), True), (np.array([True, True]), np.array([True])))
 def quotient_and_rest(a, b):
     return divmod(a, b)

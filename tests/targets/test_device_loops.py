@@ -299,6 +299,21 @@ LOOPS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
+def in_a_row(x: Any) -> Any:
+    for i in range(3):
+        x = x * 0.5 + i
+    x = np.tanh(x)
+    for i in range(4):
+        x = x * x - 0.25 * i
+    return x
+
+
+@needs_compiler
+def test_work_between_two_loops_joins_one_of_them() -> None:
+    x = some(7)
+    assert_results(GpuExecutor(translated(in_a_row, (x,)), HostCuda())([x]), in_a_row(x))
+
+
 @needs_compiler
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops(name: str) -> None:

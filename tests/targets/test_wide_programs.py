@@ -35,6 +35,8 @@ MODES: dict[str, Callable[[Wide, Random], Job | None]] = {
 }
 SPILLED = 256  # bytes of stack: small arrays of a loop's own, and what long sums of products spill
 slow = pytest.mark.slow
+QUICK = {"plain": (100, 400), "batched": (400,), "differentiated": (0,)}  # a second or two each
+CAMPAIGN = [(m, n) for m in QUICK for n in range(0, 4000, 100)]
 
 
 @pytest.fixture(scope="module", params=["triton", "cuda"])
@@ -80,14 +82,10 @@ def check_some(first: int, mode: str, backend: Any, count: int) -> None:
     raise AssertionError(f"{ran} of 100 programs were run")
 
 
-@pytest.mark.parametrize("first", [0, 100, *(pytest.param(100 * n, marks=slow) for n in range(2, 40))])
-def test_programs(first: int, backend: Any) -> None:
-    check_some(first, "plain", backend, 4)
-
-
-@pytest.mark.parametrize("first", [0, *(pytest.param(100 * n, marks=slow) for n in range(1, 40))])
-@pytest.mark.parametrize("mode", ["batched", "differentiated"])
-def test_transformed_programs(first: int, mode: str, backend: Any) -> None:
+@pytest.mark.parametrize(
+    ("mode", "first"), [pytest.param(m, n, marks=() if n in QUICK[m] else slow) for m, n in CAMPAIGN]
+)
+def test_programs(mode: str, first: int, backend: Any) -> None:
     check_some(first, mode, backend, 3)
 
 

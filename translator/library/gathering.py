@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .scattering import updated
+from .scattering import changed, updated
 from .support import product
 
 
@@ -217,6 +217,23 @@ def scatter_max(
     return _scattered("max", operand, scatter_indices, updates, dimension_numbers, mode)
 
 
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
+    """As `scatter`, with updates of `update_shape`; `func` of what is there, as often as updates meet at its place."""
+    updates = np.zeros(tuple(update_shape), operand.dtype)
+    flat_x, places, _ = _laid_out(operand, scatter_indices, updates, dimension_numbers, mode)
+    return np.reshape(changed(func, flat_x, places)[:-1], operand.shape)
+
+
 def _scattered(
     how: str,
     x: Any,
@@ -225,6 +242,16 @@ def _scattered(
     numbers: ScatterDimensionNumbers,
     mode: Any,
 ) -> Any:
+    flat_x, places, u = _laid_out(x, indices, updates, numbers, mode)
+    return np.reshape(updated(flat_x, places, u.astype(x.dtype), how)[:-1], x.shape)
+
+
+def _laid_out(
+    x: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers, mode: Any
+) -> tuple[Any, Any, Any]:
+    """The elements of `x` in a row, and one more, which takes what is dropped; for each update its place there; and
+    the updates with the axes of their windows last.
+    """
     starts, u = np.asarray(indices), np.asarray(updates)
     batching = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
     gone = (*numbers.inserted_window_dims, *batching)
@@ -238,8 +265,7 @@ def _scattered(
     if parsed_mode(mode) is GatherScatterMode.FILL_OR_DROP:  # what is dropped goes behind the last element
         flat = np.where(np.reshape(inside, (*inside.shape, *(1,) * len(kept))), flat, count)
     flat_x = np.concatenate([np.ravel(x), np.zeros(1, dtype=x.dtype)])
-    out = updated(flat_x, np.broadcast_to(flat, u.shape), u.astype(x.dtype), how)
-    return np.reshape(out[:count], x.shape)
+    return flat_x, np.broadcast_to(flat, u.shape), u
 
 
 def _positions(places: tuple[Any, ...], shape: tuple[int, ...]) -> Any:

@@ -38,6 +38,19 @@ def gammaincc(a: Any, x: Any) -> Any:
     return _gamma_part(a, x, True)
 
 
+def gammainc_slope(a: Any, x: Any) -> Any:
+    """The derivative of `gammainc` with respect to `a`."""
+    p, z, dtype = doubles(a, x)
+    return _gamma_slope(p, z, _density(p, z)).astype(dtype)[()]
+
+
+def gamma_draw_slope(a: Any, sample: Any) -> Any:
+    """The derivative of a draw of the gamma distribution of shape `a`, with respect to `a`: at a fixed quantile."""
+    p, z, dtype = doubles(a, sample)
+    density = _density(p, z)
+    return (-_gamma_slope(p, z, density) / density).astype(dtype)[()]
+
+
 def _gamma_part(a: Any, x: Any, upper: bool) -> Any:
     p, z, dtype = doubles(a, x)
     fixed, at = stop_gradient(p), stop_gradient(z)

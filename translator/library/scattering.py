@@ -10,7 +10,7 @@ import numpy as np
 
 def scattered(combine: Callable[[Any, Any], Any], x: Any, places: Any, value: Any) -> Any:
     """`x` after `combine(element, value)` at each of `places`, which count its elements in C order, one by one."""
-    flat = np.reshape(x, -1).copy()
+    flat = np.array(np.reshape(x, -1))
     values = np.reshape(np.broadcast_to(value, places.shape), -1)
     order = np.reshape(places, -1)
     for k in range(order.shape[0]):
@@ -20,7 +20,7 @@ def scattered(combine: Callable[[Any, Any], Any], x: Any, places: Any, value: An
 
 def changed(function: Callable[[Any], Any], x: Any, places: Any) -> Any:
     """`x` after `function(element)` at each of `places`, which count its elements in C order, one by one."""
-    flat = np.reshape(x, -1).copy()
+    flat = np.array(np.reshape(x, -1))
     order = np.reshape(places, -1)
     for k in range(order.shape[0]):
         flat[order[k]] = function(flat[order[k]])

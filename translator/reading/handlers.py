@@ -236,7 +236,7 @@ def _ends_in_product(found: Value, args: list[Value], kwargs: dict[str, Value]) 
     if result is None or result.shape:
         return False
     operands = range(1, len(args)) if isinstance(args[0], str) else range(0, len(args) - 1, 2)
-    small = [np.zeros(_no_more_than_two(v)) if i in operands else v for i, v in enumerate(args)]
+    small: list[Any] = [np.zeros(_no_more_than_two(v)) if i in operands else v for i, v in enumerate(args)]
     return isinstance(np.einsum(*small, optimize=optimize), np.ndarray)
 
 

@@ -170,6 +170,10 @@ def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
 
 
 def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    if type(owner) is Ref and not owner.aval.shape:
+        owner = ctx.number(owner)
+    if isinstance(owner, np.generic):  # of a constant array
+        return owner.item()
     if type(owner) is not Ref:
         return _pythons(ctx, ctx.wrap(as_python(ctx.b, owner)))
     made: list[Value] = [_tolist(ctx, item, [], {}, node) for item in known_items(ctx, owner, node)]

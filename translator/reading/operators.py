@@ -41,6 +41,7 @@ from .values import (
     is_number,
     is_runtime,
     is_weak,
+    leaves_in,
 )
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Elementwise | None]] = {
@@ -110,7 +111,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return items * static(ctx, scalar, node, "the number of repetitions")
         if is_bool(scalar) and not is_python_bool(ctx, scalar):
             raise TypeError("can't multiply sequence by non-int of type 'numpy.bool'")
-        if type(scalar) is Var and scalar.aval.dtype.kind in "fc":
+        if ctx.boxes and type(scalar) is Var and scalar.aval.dtype.kind in "fc":  # else it may be an array without axes
             raise TypeError(f"can't multiply sequence by non-int of type {scalar.aval.dtype.name!r}")
     _check_sequences(kind, left, right)
     method = _user_operator(ctx, kind, left, right, node)
@@ -124,7 +125,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
+    if kind is ast.Pow and x.aval.dtype.kind == "b" and type(left) is Ref and type(right) is int and right == 2:
         return _elementwise(ctx, ops.SQUARE, [x], left)  # gives int8; other powers of bools give int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
@@ -343,14 +344,18 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
     return run_known(ctx, node, python, left, right)
 
 
-def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
+def _compare_unlike(
+    ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST
+) -> bool | np.bool_:
     """Compare a run-time value with None, a string, a class, or a value in a Python list."""
     if Ref in (type(left), type(right)):
         instead = "use `is None`" if left is None or right is None else "compare with numbers or arrays"
         ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead=instead)
     if not isinstance(kind, ast.Eq | ast.NotEq):
         raise TypeError(f"{describe(left)} and {describe(right)} have no order")
-    return isinstance(kind, ast.NotEq)
+    differs = isinstance(kind, ast.NotEq)
+    is_of_numpy = any(type(v) is Var and not v.aval.weak and not is_python_bool(ctx, v) for v in (left, right))
+    return np.bool_(differs) if is_of_numpy and any(isinstance(v, str) for v in (left, right)) else differs
 
 
 def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Value:
@@ -365,6 +370,8 @@ def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, no
         return _compare_unlike(ctx, kind, left, right, node)
     if equality:
         return _same_items(ctx, kind, left, right, node)
+    if any(protocols.is_instance(x) and not isinstance(x, enum.Enum) for x in (*leaves_in(left), *leaves_in(right))):
+        ctx.cut(node, "the order of containers that hold objects", instead="compare what they are ordered by")
     left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
     return run_known(ctx, node, _COMPARE[type(kind)][0], left, right)
 

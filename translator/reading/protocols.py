@@ -30,7 +30,10 @@ def is_instance(v: Value) -> bool:
 
 def has_undecided(v: Value) -> bool:
     """Whether it holds what CPython cannot compare while reading: run-time numbers, objects that have methods."""
-    return has_runtime(v) or (isinstance(v, list | tuple | dict) and any(map(is_instance, leaves_in(v))))
+    if has_runtime(v):
+        return True
+    held = leaves_in(v) if isinstance(v, list | tuple | dict) else ()
+    return any(is_instance(x) and not isinstance(x, enum.Enum) for x in held)
 
 
 def check_text(ctx: Context, v: Value, node: ast.AST) -> None:

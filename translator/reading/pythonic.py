@@ -162,6 +162,8 @@ def _ndindex(ctx: Context, node: ast.AST, *shape: Value) -> Value:
 def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
     if isinstance(inner, range | RunRange | Growing | Pile) or type(inner) is Ref:
         return Reversed(inner)
+    if isinstance(inner, set | frozenset):
+        raise TypeError(f"{class_name(inner)!r} object is not reversible")
     return known_items(ctx, inner, node)[::-1]
 
 
@@ -311,6 +313,10 @@ def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
             result = special(ctx, args[0], name, list(args[1:]), node)
             if result is not NotImplemented:
                 return result
+        if builtin is round and args and type(args[0]) is Ref:
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        if builtin in (abs, divmod) and any(isinstance(a, range | RunRange) for a in args):
+            raise TypeError(f"bad operand type for {builtin.__name__}(): 'range'")
         if builtin is abs and len(args) == 1:
             args = (operand_of_one(ctx, args[0]),)
         if builtin is divmod and len(args) == 2:
