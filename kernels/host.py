@@ -35,9 +35,9 @@ _FLOATS = {
     "remainder": "remainder_of({0}, {1})",
     "float_power": "pow{f}({0}, {1})",
 }
-_POWERS = {n: product("{0}", n, "({0} * {1})".format) for n in WHOLE}
+_POWERS: dict[float, str] = {n: product("{0}", n, "({0} * {1})".format) for n in WHOLE}
 _FACTORS_OF_COMPLEX = 4  # `complex_power` loops for more
-_FLOAT_POWERS = {0.5: "sqrt{f}({0})", **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
+_FLOAT_POWERS: dict[float, str] = {0.5: "sqrt{f}({0})", **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
 
 
 HOST = replace(CUDA, wraps=True)

@@ -27,7 +27,7 @@ SHIFTED = 2  # parts of arrays: a sum over values made of as many takes 2 to 60 
 LONG = 1 << 13  # elements of a sum
 STREAMS = 16  # parts of arrays that one kernel reads side by side
 MOST = 300  # operations on an element, however few elements there are
-DEAR = 10  # operations on an element that is repeated in many equal rows
+DEAR = 10  # operations on an element that is repeated in many equal rows, or along those of a factor
 DEEPEST = 4  # chained permutations, or nested branches: each further one doubles XLA's time
 
 LOOP_BYTES = 1 << 18  # XLA makes loops over less into functions, unless a barrier stands in them
@@ -72,7 +72,7 @@ _COSTS = {
 @dataclass(frozen=True, slots=True)
 class _Made:
     """A value: the operation and its operands ("sum" is a reduction), the number of elements, and the value that it
-    repeats as `rows`.
+    repeats as `rows`, or `along` them.
     """
 
     name: str
@@ -80,13 +80,14 @@ class _Made:
     operands: frozenset[str]
     elements: int
     rows: str | None
+    along: str | None
 
 
 def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
     """The lines of a program (its StableHLO), no kernel of which does the same over and over, and their spans."""
     moving = sum(op in line for line in lines for op in _COUNTED)
     summed = moving >= SHIFTED and any("stablehlo.reduce" in line for line in lines)
-    if moving < FEWEST and not summed and not any(map(_rows, lines)):
+    if moving < FEWEST and not summed and not any(_SPREAD.search(line) for line in lines):
         return lines, spans
     regions = _regions(lines)
     least = WORTH if all(map(_is_large, regions.loops)) else MOST
@@ -187,7 +188,7 @@ def _regions(lines: list[str]) -> _Regions:
             elements = math.prod(map(int, sizes.rstrip("x").split("x"))) if sizes else 1
             if op == "reduce" and "applies stablehlo.add " in rest:
                 op = "sum"
-            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), elements, _rows(line)))
+            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), elements, _rows(line), _repeats(line)))
     return regions
 
 
@@ -197,6 +198,14 @@ def _rows(line: str) -> str | None:
     if found is None or int(found[2]) != found[4].count("x") - 1 or int(found[3]) == 1:
         return None
     return found[1]
+
+
+def _repeats(line: str) -> str | None:
+    """The value that a line repeats along its rows: most loops compute it once for the row, but not those over the
+    factors of a product, which may be read across.
+    """
+    found = _SPREAD.search(line)
+    return None if found is None or _rows(line) is not None else found[1]
 
 
 def region_of_each(lines: list[str]) -> Iterator[int]:
@@ -220,7 +229,9 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     """The values that kernels would compute over and over, those before them being kept: where that takes more than
     the `least` number of operations on an element.
     """
-    spread = {v.rows: v.elements for v in region if least < MOST}
+    multiplied = _multiplied(region) if least < MOST else set()
+    spread = {v.along: v.elements for v in region if v.name in multiplied}
+    spread |= {v.rows: v.elements for v in region if least < MOST}
     uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
     parted = Counter(a for v in region if v.op in _PARTS for a in v.operands)
     operations = 0
@@ -267,6 +278,15 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
         if v.op != "broadcast_in_dim" and (again > enough or steep or dear or many):
             here[v.name] = moves[v.name] = deep[v.name] = nested[v.name] = 0
             yield v.name
+
+
+def _multiplied(region: list[_Made]) -> set[str]:
+    """The values that the factors of products are made of, element by element."""
+    found: set[str] = set()
+    for v in reversed(region):
+        if v.op == "dot_general" or (v.name in found and v.op not in _ALONE):
+            found |= v.operands
+    return found
 
 
 def _uses(region: list[_Made]) -> dict[str, float]:

@@ -275,7 +275,7 @@ def _power_of_two(w: Writer, n: Value) -> Value:
     return w.op("bitcast_convert", w.op("shift_left", exponent, w.splat(width, exponent)), dtype=n.dtype)
 
 
-_EXPONENT = {F64: (1023, I64, 52), F32: (127, I32, 23)}
+_EXPONENT: dict[DType, tuple[int, DType, int]] = {F64: (1023, I64, 52), F32: (127, I32, 23)}
 """How floats have their exponents: what is added, an integer of that width, how far it is shifted."""
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import types
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...translator.ir import Aval, Root
 from ...translator.reading.signature import Signature, static_value
@@ -40,6 +42,7 @@ _KIND = "Arrays and NumPy arrays have programs of their own; keep data in Arrays
 _CHANGES = 2  # a number that changed only once may be an exponent, say, and a program that knows it is faster
 _WAY = "pass arguments the same way at every call"
 _GLOBAL = "it is part of the program; pass it as an argument, or keep it in an array, which is read at every call"
+_SHOWN = 8  # elements of a tuple or list
 _MASK = "x[mask] has a size that its program knows; select with np.where(mask, x, neutral), which takes any mask"
 
 
@@ -157,7 +160,7 @@ def _broken(guard: Guard, is_read: bool) -> Change:
         return f"{name} changed: it selects other elements", _MASK
     if guard.kind in ("array", "swapped"):
         return f"{name} changed: it is {_kind_of(now)} and was {guard.expected}", _SHAPE
-    what = f"{name} changed: it is {_short(now)} and was {_short(guard.expected)}"
+    what = _now_and_before(f"{name} changed: it", now, guard.expected)
     return (f"{what}; it is read at every call from now on", "") if is_read else (what, _GLOBAL)
 
 
@@ -222,7 +225,7 @@ class _Pairs:
             yield from _aval_changes(next(self.avals[0]), next(self.avals[1]), name)
         elif a.kind is Kind.STATIC and b.kind is Kind.STATIC:
             if a != b:
-                yield f"{name} is {_short(static_value(b))} and was {_short(static_value(a))}", _OPTION
+                yield _now_and_before(name, static_value(b), static_value(a)), _OPTION
         elif (a.kind, a.keys, a.type, len(a.children)) == (b.kind, b.keys, b.type, len(b.children)):
             if a.aux != b.aux:
                 yield f"{name} has the data {_short(b.aux)} and had {_short(a.aux)}", _STRUCTURE
@@ -260,9 +263,28 @@ def _described(t: TreeDef, avals: Iterator[Aval]) -> str:
 
 
 def _short(x: Any) -> str:
-    name = getattr(x, "__name__", None)
-    text = f"{name} of line {x.__code__.co_firstlineno}" if isinstance(x, types.FunctionType) else name or repr(x)
+    text = _told(x)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _told(x: Any) -> str:
+    """A value in a word. Objects of the user's go by their classes: a `__repr__` may change them, or raise."""
+    if isinstance(x, types.FunctionType):
+        return f"{x.__name__} of line {x.__code__.co_firstlineno}"
+    if isinstance(x, type | types.ModuleType | types.BuiltinFunctionType | np.ufunc):
+        return x.__name__
+    if type(x) in (tuple, list):
+        inside = ", ".join([*(_told(v) for v in x[:_SHOWN]), *(["..."] if len(x) > _SHOWN else [])])
+        return f"({inside})" if type(x) is tuple else f"[{inside}]"
+    if isinstance(x, np.ndarray):
+        return _kind_of(x)
+    is_plain = type(x).__module__.partition(".")[0] in ("builtins", "numpy") and not isinstance(x, Collection)
+    return repr(x) if is_plain or isinstance(x, str | bytes) else f"a {type(x).__name__}"
+
+
+def _now_and_before(name: str, new: Any, old: Any) -> str:
+    now, before = _short(new), _short(old)
+    return f"{name} is {now} and was {'another' if now == before else before}"
 
 
 def _names(signature: Signature) -> str:

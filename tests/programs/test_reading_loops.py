@@ -223,6 +223,20 @@ def test_return_from_a_loop(target: float) -> None:
     check(f, X, target)
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_while_that_sets_an_array_to_what_takes_no_arguments(n: int) -> None:
+    def f(x, n):
+        u, k = np.cos(x), 0
+        while k < n and np.sum(u) < 100.0:
+            k += 1
+            u = np.arange(5.0)
+            x = x * 1.1
+        return u * x
+
+    check(f, X[:5], n)
+    grad(lambda x, n: np.sum(f(x, n)))(X[:5], n)
+
+
 def test_while_true_with_break() -> None:
     def f(x):
         k = 0

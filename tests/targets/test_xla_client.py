@@ -349,6 +349,17 @@ def test_a_row_is_computed_once_for_all_rows() -> None:
     assert MARK not in accelerated.inspect(x[:20], y[:30], compile=False).stablehlo
 
 
+def test_what_a_factor_repeats_along_its_rows_is_computed_once() -> None:
+    def weighed(x: Any, a: Any) -> Any:
+        return np.einsum("ijk,ijl->jkl", np.exp(x)[..., None] * a, a)
+
+    accelerated = accelerate(weighed, target="cpu")
+    rng = np.random.default_rng(1)
+    x, a = rng.random((200, 10)), rng.random((200, 10, 16))
+    assert accelerated.inspect(x, a, compile=False).stablehlo.count(MARK + " =") == 1
+    np.testing.assert_allclose(accelerated(x, a), weighed(x, a), rtol=1e-12)
+
+
 def scaled(u: Any, by: Any) -> Any:
     for _ in [1] * 9:
         u = np.maximum(np.roll(u, 1, 0) / by, u[:, ::-1] / (abs(u) + by))

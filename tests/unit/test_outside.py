@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, vmap
+from untraced.runtime.calls import regions, worth
 
 X = np.array([1.0, -2.0, 3.0])
 COUNT = 0
@@ -359,3 +360,32 @@ def test_attributes_of_functions_are_bound_as_those_of_objects() -> None:
         slope = grad(lambda v: np.sum(triangle(v) ** 2))(values)
     np.testing.assert_allclose(slope, 2.0 * values, rtol=1e-15)
     assert column.calls == calls + 6
+
+
+class Counting:
+    """Its text says what it costs, which it computes when asked."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain, self.cost = gain, None
+
+    def __repr__(self) -> str:
+        self.cost = self.gain * 2
+        return f"Counting({self.cost})"
+
+
+def test_objects_are_not_asked_for_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worth, "PLAINLY", 0)
+    monkeypatch.setattr(worth, "_ASKED", 0)
+    monkeypatch.setattr(regions, "AT_ONCE", 1000)
+
+    @accelerate
+    def gained(x):
+        made = Counting(2.0)
+        places = np.unique(x[x > 0.5])
+        y = np.sin(places) * made.gain
+        print(end="")
+        return made, y * made.gain
+
+    for _ in range(4):
+        made, _ = gained(np.linspace(0.0, 1.0, 8))
+        assert made.cost is None

@@ -127,8 +127,18 @@ def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
 
 
 def passed(values: Any) -> Any:
-    """What a function of the user's is given, or he is: where it is read, its numbers are noted as JAX's arrays."""
+    """What a function of the user's is given, or he is. Where it is read, its leaves are JAX's: `passed_leaf`."""
     return values
+
+
+def each_passed(values: Any) -> Any:
+    """`passed`, as it is read."""
+    return tree_map(passed_leaf, values)
+
+
+def passed_leaf(x: Any) -> Any:
+    """Read, a number is noted as JAX's array, and an array is one of its own, of which `x += y` makes a new one."""
+    return x
 
 
 def _carried(val: Any) -> Any:
@@ -293,7 +303,7 @@ def scan(
     carry = _carried(init)
     ys: list[Any] = [None] * n
     for i in reversed(range(n)) if reverse else range(n):
-        after, ys[i] = _turned(f(passed(carry), _row(xs, i)))
+        after, ys[i] = _turned(f(passed(carry), passed(_row(xs, i))))
         carry = _passed_on("scan", carry, after)
     if n:
         return carry, tree_map(lambda *parts: np.stack(parts), *ys)
@@ -318,11 +328,11 @@ def scan_in_place(
         return unflatten(structure, leaves), stacked
     n = scan_length(xs, length)
     carry = _carried(init)
-    after, y = _turned(f(carry, _row(xs, 0) if n else _zero_row(xs)))
+    after, y = _turned(f(passed(carry), passed(_row(xs, 0)) if n else _zero_row(xs)))
     _passed_on("scan", carry, after)
     ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
     for i in reversed(range(n)) if reverse else range(n):
-        after, y = _turned(f(passed(carry), _row(xs, i)))
+        after, y = _turned(f(passed(carry), passed(_row(xs, i))))
         carry = _passed_on("scan", carry, after)
         tree_map(lambda out, v: _store(out, i, v), ys, y)  # noqa: B023  # called at once
     return passed(carry), ys

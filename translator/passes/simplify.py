@@ -465,7 +465,7 @@ class _Walk:
             ends = [a.key if isinstance(a := side.results[k], Const) else a is param for side in (s.then, s.orelse)]
             return None if False in ends else (_atom_key(init), param.aval, id(s), *ends)
         made = self.definitions.get(result) if isinstance(result, Var) else None
-        if made is None or made.args[0] is not param or any(a is param for a in made.args[1:]):
+        if made is None or not made.args or made.args[0] is not param or any(a is param for a in made.args[1:]):
             return None
         start: object = _atom_key(init)
         begun = self.definitions.get(init) if isinstance(init, Var) else None

@@ -36,13 +36,15 @@ def memory_of(cell: Cell) -> set[Cell]:
 
 
 def reachable(
-    ctx: Context, skip: Cell | None = None, extra: Value = None, without: Iterable[str] = ()
+    ctx: Context, skip: Cell | None = None, extra: Value = None, without: Iterable[str] = (), callers: bool = True
 ) -> set[Cell]:
-    """The cells that names, arguments and captured arrays may be, but for the cell `skip` and the names `without`."""
+    """The cells that names, arguments and captured arrays may be, but for the cell `skip` and the names `without`.
+    `callers`: the arguments themselves count, too, which derivatives copy.
+    """
     hidden = frozenset(without)
     env = {k: v for k, v in ctx.frame.env.items() if k not in hidden} if hidden else ctx.frame.env
     roots = [v.cell for v in objects_of(ctx.frame, env, extra) if type(v) is Ref]
-    roots += [c for _, c in ctx.callers.arrays]
+    roots += [c for _, c in ctx.callers.arrays] if callers else []
     roots += [c for _, _, c in ctx.captures.params if c is not None]
     found: set[Cell] = set()
     for c in roots:
@@ -142,6 +144,10 @@ class Carried:
         return "store a .copy() there"
 
 
+Sides = frozenset[tuple[Atom, bool]]
+_WAYS = 256  # more of them are not told apart
+
+
 class LoopMemory:
     """Follows arrays through the iterations of a loop whose body has been read."""
 
@@ -204,7 +210,7 @@ class LoopMemory:
                     dirty[id(p)] = p
                     waiting.append(p)
         if dirty:
-            others = reachable(ctx, without=names)
+            others = reachable(ctx, without=names, callers=not ctx.transforms)
             for c in dirty.values():
                 self._check_written(ctx, c, others, node)
         for c in self.carried:
@@ -221,6 +227,42 @@ class LoopMemory:
         cells = self.outer(c) | ({c.init} if c.init is not None else set())
         return any(not memory_of(cell).isdisjoint(written) for cell in cells)
 
+    def _meet(self, c: Carried, other: Carried) -> bool:
+        """Whether two carried arrays may be the same memory after an iteration: on the same side of all branches.
+
+        if small: break              u is u or v, and v is v or u, but never both u
+        u, v = v, u
+        """
+        ways = [self._ways(x) for x in (c, other)]
+        if any(len(w) > _WAYS for w in ways):
+            return True
+        return any(
+            cell is met and not any((condition, not side) in others for condition, side in sides)
+            for cell, sides in ways[0]
+            for met, others in ways[1]
+        )
+
+    def _ways(self, c: Carried) -> set[tuple[Cell, Sides]]:
+        """The cells that `c` may be at the end of one iteration, each with the branches that lead there."""
+        found: set[tuple[Cell, Sides]] = set()
+        waiting: list[tuple[Cell, Sides]] = [(c.end, frozenset())] if c.end is not None else []
+        while waiting and len(found) <= _WAYS:
+            cell, taken = way = waiting.pop()
+            if way in found:
+                continue
+            found.add(way)
+            if cell in self.by_entry:
+                continue
+            waiting += [(twin, taken) for twin in cell.twins]
+            if cell.sides is None:
+                waiting += [(source, taken) for source in cell.sources]
+                continue
+            condition, *sources = cell.sides
+            for source, side in zip(sources, (True, False), strict=True):
+                if (condition, not side) not in taken:
+                    waiting.append((source, taken | {(condition, side)}))
+        return found
+
     def _check_written(self, ctx: Context, c: Carried, others: set[Cell], node: ast.AST) -> None:
         shared = c.init is not None and not memory_of(c.init).isdisjoint(others)
         ends = self.ends(c)
@@ -229,7 +271,7 @@ class LoopMemory:
             if other is c or other.entry is None:
                 continue
             shared = shared or (c.init is not None and c.init is other.init)
-            shared = shared or not ends.isdisjoint(self.ends(other))
+            shared = shared or (not ends.isdisjoint(self.ends(other)) and self._meet(c, other))
         if shared:
             raise ctx.error(
                 AliasError,

@@ -67,11 +67,12 @@ class Pieces:
 def of_function(pieces: Pieces, frame: Frame, node: FunctionNode) -> Generator | Pile:
     """The value of a call of a generator function, after its body has been read in `frame`."""
     pieces.check(f"{frame.name}, a generator,")
-    if type(frame.env[YIELDS]) is Pile:
-        return frame.env[YIELDS]
+    made = frame.env[YIELDS]
+    if isinstance(made, Pile):
+        return made
     names = _NONE.union(*map(reads, node.body)) if isinstance(node, ast.FunctionDef) else _NONE
     own = {n: v for n, v in frame.env.items() if n in names}
-    return pieces.generator(frame.name, frame.env[YIELDS], _seen(frame.outer, names - {*own}), own.values())
+    return pieces.generator(frame.name, made, _seen(frame.outer, names - {*own}), own.values())
 
 
 def of_expression(pieces: Pieces, node: ast.GeneratorExp, items: list[Value]) -> None:

@@ -25,7 +25,7 @@ from ..ir import Apply, Atom, Var
 from ..ops.core import ItemAttrs, Tape
 from .demand import ask
 from .nodes import nodes_of
-from .values import OpenList, Restart, Value, describe
+from .values import Frame, OpenList, Restart, Value, describe
 
 if TYPE_CHECKING:
     from .carry import Outcome
@@ -63,7 +63,7 @@ class Pile(OpenList):
         return "a list that grows"
 
 
-def has_grown(ctx: Context, node: ast.expr, items: list[Value]) -> bool:
+def has_grown(ctx: Context, node: ast.AST, items: list[Value]) -> bool:
     """Whether what makes a list in a user's source makes one that turned out to grow; else it is noted that it may."""
     if not ctx.transforms or not ctx.boxes or ctx.frame.fixed:
         return False
@@ -95,13 +95,13 @@ def read_as_grown(ctx: Context, sites: Set[ast.AST], deciding: Sequence[Value]) 
     raise Restart(loops=frozenset(sites), afresh=True)
 
 
-def _sites_of(ctx: Context, made: list[Value]) -> list[ast.expr]:
+def _sites_of(ctx: Context, made: list[Value]) -> list[ast.AST]:
     """Where a list was made; of one that branches have joined anew, what makes lists that its names are bound to."""
     known = ctx.lists.empty.get(id(made))
     if known is not None and known[0] is made:
         return [known[1]]
     names = {name for name, v in ctx.frame.env.items() if v is made}
-    found: list[ast.expr] = []
+    found: list[ast.AST] = []
     for s in nodes_of(ctx.frame.source.node):
         if not isinstance(s, ast.Assign):
             continue
@@ -119,17 +119,23 @@ def _makes_list(node: ast.expr) -> bool:
 
 
 def lists_changed_in(ctx: Context, loop: ast.AST) -> list[Value]:
-    """The lists under names of this function that the loop appends to, takes from, or asks for elements."""
-    found = []
+    """The lists under names seen in this function that the loop appends to, takes from, or asks for elements."""
+    names = []
     for n in nodes_of(loop):
         match n:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGES:
-                found.append(ctx.frame.env.get(name))
-            case ast.Subscript(value=ast.Name(id=name)):
-                found.append(ctx.frame.env.get(name))
-            case ast.AugAssign(target=ast.Name(id=name)):
-                found.append(ctx.frame.env.get(name))
-    return found
+                names.append(name)
+            case ast.Subscript(value=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+                names.append(name)
+    return [_found(ctx, name) for name in names]
+
+
+def _found(ctx: Context, name: str) -> Value:
+    """What a name is bound to in the function or in those around it; None where it is not."""
+    frame: Frame | None = ctx.frame
+    while frame is not None and name not in frame.env:
+        frame = frame.outer
+    return None if frame is None else frame.env[name]
 
 
 _CHANGES = ("append", "pop", "clear", "extend", "insert", "reverse", "sort")

@@ -177,6 +177,7 @@ class Joiner:
             joined = self.ctx.cell(target)
             self.refs[key] = Ref(joined)
             joined.sources = (x.cell, y.cell)
+            joined.sides = (self.condition, x.cell, y.cell)
             note_either(joined, x, y)
             self._note_choice(joined, x, y)
             self.chosen.append((joined, name))

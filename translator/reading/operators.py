@@ -111,7 +111,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return items * static(ctx, scalar, node, "the number of repetitions")
         if is_bool(scalar) and not is_python_bool(ctx, scalar):
             raise TypeError("can't multiply sequence by non-int of type 'numpy.bool'")
-        if type(scalar) is Var and scalar.aval.dtype.kind in "fc":
+        if ctx.boxes and type(scalar) is Var and scalar.aval.dtype.kind in "fc":  # else it may be an array without axes
             raise TypeError(f"can't multiply sequence by non-int of type {scalar.aval.dtype.name!r}")
     _check_sequences(kind, left, right)
     method = _user_operator(ctx, kind, left, right, node)

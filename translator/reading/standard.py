@@ -340,9 +340,14 @@ def _index(ctx: Context, node: ast.AST, x: Value) -> Value:
     return ctx.call(int, [x], {}, node)
 
 
-def _passed_by_jax(ctx: Context, node: ast.AST, values: Value) -> Value:
-    ctx.numbers.jaxs.update(v for v in leaves_in(values) if type(v) is Var and v.aval.weak)
-    return values
+def _passed_by_jax(ctx: Context, node: ast.AST, x: Value) -> Value:
+    if type(x) is Var and x.aval.weak:
+        ctx.numbers.jaxs.add(x)
+    if type(x) is not Ref:
+        return x
+    own = ctx.cell(ctx.read(x))
+    own.origin, own.swapped, own.immutable = None if x.path else x.cell.origin, x.cell.swapped, True
+    return Ref(own)
 
 
 def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
@@ -529,7 +534,8 @@ LIBRARY: dict[Any, Implementation] = {
     next: _next,
     operator.truth: _truth,
     operator.index: _index,
-    looping.passed: _passed_by_jax,
+    looping.passed: lambda ctx, node, values: inline(ctx, looping.each_passed, [values], {}, node, fixed=True),  # type: ignore[arg-type]
+    looping.passed_leaf: _passed_by_jax,
     operator.contains: _contains,
     operator.getitem: _getitem,
     operator.setitem: _setitem,

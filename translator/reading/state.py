@@ -128,7 +128,7 @@ class Lists:
     only_rows: set[ast.For] = field(default_factory=set)
     rows: dict[Var, ast.For] = field(default_factory=dict)
     whole: dict[int, tuple[list[Value], tuple[Any, ...], Cell, Atom]] = field(default_factory=dict)
-    empty: dict[int, tuple[list[Value], ast.List]] = field(default_factory=dict)
+    empty: dict[int, tuple[list[Value], ast.AST]] = field(default_factory=dict)
     entries: dict[Any, Aval] = field(default_factory=dict)
 
 

@@ -36,12 +36,13 @@ class Cell:
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
     for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
-    says that. `immutable`: it is an Array of the caller's, of which `x += y` makes a new one.
+    says that. `immutable`: it is an Array of the caller's, of which `x += y` makes a new one. `sides`: the condition by
+    which it is one of two cells, and these.
     """
 
     __slots__ = (
-        *("ambiguous", "atom", "birth", "choice", "immutable", "name", "origin", "shadows", "sources", "stale"),
-        *("swapped", "twins"),
+        *("ambiguous", "atom", "birth", "choice", "immutable", "name", "origin", "shadows", "sides", "sources"),
+        *("stale", "swapped", "twins"),
     )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
@@ -57,6 +58,7 @@ class Cell:
         self.swapped = False
         self.choice: Choice | None = None
         self.immutable = False
+        self.sides: tuple[Atom, Cell, Cell] | None = None
 
     @property
     def group(self) -> tuple[Cell, ...]:

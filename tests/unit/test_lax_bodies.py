@@ -1,4 +1,6 @@
-"""Numbers in bodies and branches of `lax`: JAX has arrays for them, whose comparisons `~` turns round."""
+"""What `lax` gives to bodies and branches: JAX's arrays for numbers, of whose comparisons `~` is the other one; and
+arrays that nothing writes into.
+"""
 
 from __future__ import annotations
 
@@ -68,3 +70,48 @@ def test_transformations_in_bodies_that_cpython_runs() -> None:
     for i in range(3):
         want = want + 2 * (want * i + 1) * i + want * i + i + want
     np.testing.assert_allclose(untraced.lax.fori_loop(0, 3, body, 1.0), want)
+
+
+def _accumulated(lax: Any, c: Any, xs: Any) -> Any:
+    def step(c: Any, x: Any) -> Any:
+        before = c
+        c += x
+        x *= 2.0
+        return c, (before, x)
+
+    return lax.scan(step, c, xs), c, xs
+
+
+def _doubled(lax: Any, c: Any, xs: Any) -> Any:
+    def body(s: Any) -> Any:
+        i, x = s
+        before = x
+        x *= 2.0
+        return i + 1, x + before
+
+    return lax.while_loop(lambda s: s[0] < 3, body, (0, c)), c
+
+
+def _chosen(lax: Any, c: Any, xs: Any) -> Any:
+    def one(x: Any) -> Any:
+        x += 1.0
+        return x
+
+    def other(x: Any) -> Any:
+        x -= 1.0
+        return x
+
+    return lax.cond(c.sum() > 0, one, other, c), lax.switch(1, [one, other], c), lax.map(one, xs), c, xs
+
+
+@pytest.mark.parametrize("f", [_accumulated, _doubled, _chosen])
+def test_bodies_that_change_what_they_are_given(f: Any) -> None:
+    """x += y makes a new array there, whatever the array came from; what it came from stays."""
+    c, xs = np.ones(2), np.arange(6.0).reshape(3, 2)
+    with jax.enable_x64(True):
+        want = f(jax.lax, jax.numpy.array(c), jax.numpy.array(xs))
+    within: Callable[..., Any] = lambda c, xs: f(untraced.lax, c + 0.0, xs + 0.0)  # noqa: E731
+    for got in (jit(within)(c, xs), f(untraced.lax, untraced.numpy.array(c), untraced.numpy.array(xs))):
+        jax.tree.map(np.testing.assert_array_equal, got, want)
+    batched = vmap(within)(np.stack([c, c]), np.stack([xs, xs]))
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[1], b), batched, want)
