@@ -187,10 +187,10 @@ class DeviceLoop(LoopWriter):
         for b in self.temporaries:
             kind = self.type_name(b.dtype)
             if b not in self.moving:
-                self.line(f"{kind} {b.name}[{b.count}];")
+                self.line(f"{kind} {b.name}[{max(b.count, 1)}];")  # C++ has no arrays of nothing
                 continue
             memory = self.names.fresh(f"{b.name}_memory")
-            self.line(f"{kind} {memory}[{b.count}], *{b.name} = {memory};")
+            self.line(f"{kind} {memory}[{max(b.count, 1)}], *{b.name} = {memory};")
 
     # ---- the body ----------------------------------------------------------------------------------
 

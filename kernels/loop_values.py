@@ -278,7 +278,7 @@ class Values:
 
     def fresh(self, hint: str, dtype: DType, shape: Shape) -> Stored:
         self.type_name(dtype)
-        buffer = Buffer(self.names.fresh(hint), dtype, max(math.prod(shape), 1))  # C++ has no arrays of nothing
+        buffer = Buffer(self.names.fresh(hint), dtype, math.prod(shape))
         if dtype.kind == "b" and self.flag is not None:
             buffer.kept_as = self.flag
         self.temporaries.append(buffer)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence, Set
 
 from .. import ops
-from ..errors import Span
+from ..errors import NOWHERE, Span
 from ..ir import Apply, Statement, Var, is_number
 from ..ops.core import At, Index, IndexAttrs, Put, Run
 from ..records import dataclass
@@ -50,20 +50,21 @@ class Together:
         name = target.partition("[")[0]
         kind = _kind(s, name, value)
         before = self.open
-        self.open = _Open(last, s.span, kind, [target], [value], {name})
+        place = s.span if _is_written_there(s) else NOWHERE
+        self.open = _Open(last, place, kind, [target], [value], {name})
         if before is None or before.at != last - 1 or before.kind != kind or line.comment:
             return
         if lines[before.at].indent != line.indent:  # the one before it ends a block
             return
         reads = re.findall(r"\w+", f"{target} {value}")
-        if not before.changed.isdisjoint(reads) or not (kind or _beside(before.span, s.span)):
+        if not before.changed.isdisjoint(reads) or not (kind or _beside(before.span, place)):
             return
         targets, values = [*before.targets, target], [*before.values, value]
         text = f"{', '.join(targets)} = {', '.join(values)}"
         if len(text) + 4 * line.indent <= WIDE:
             first = lines[before.at]
             lines[before.at :] = [Line(line.indent, text, first.comment, (*first.origins, *line.origins))]
-            self.open = _Open(before.at, s.span, kind, targets, values, before.changed | {name})
+            self.open = _Open(before.at, place, kind, targets, values, before.changed | {name})
 
 
 def is_joinable(s: Apply, name: str) -> bool:
@@ -85,6 +86,11 @@ def _kind(s: Apply, name: str, value: str) -> str:
     if s.op is ops.FULL and is_adjoint(s.targets[0]):
         return "zeros"
     return "read" if isinstance(s.op, Index) and value.partition("[")[0].endswith(_TAPE) else ""
+
+
+def _is_written_there(s: Apply) -> bool:
+    """Whether the user wrote `s` where its span says. A view is read where it is first used, maybe far from there."""
+    return s.op is not ops.INDEX or "[" in s.span.text
 
 
 def _beside(x: Span, y: Span) -> bool:
