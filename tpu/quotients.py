@@ -97,9 +97,18 @@ class _Kernels:
         return sum(_COSTS.get(s.op.name, most + 1) for s in others) <= most
 
     def _makers(self, s: Apply) -> list[Apply]:
-        """What makes the operands that are as large as the result."""
+        """What makes the operands that are as large as the result, in its kernel."""
         whole = (self._home(a) for a in s.args if a.aval.size == s.targets[0].aval.size)
-        return [self._made[h] for h in whole if isinstance(h, Var) and h in self._made]
+        made = (self._made[h] for h in whole if isinstance(h, Var) and h in self._made)
+        return [s for s in made if not self._is_kept(s)]
+
+    def _is_kept(self, s: Apply) -> bool:
+        """Whether it lies in memory: a function, too dear to be computed twice, that is summed as well, as the
+        exponentials of a softmax are.
+        """
+        if not isinstance(s.op, Elementwise) or s.op.name in _COSTS:
+            return False
+        return any(isinstance(r.op, Reduce) for r in self._readers[s.targets[0]])
 
     def _around(self, s: Apply, near: Callable[[Apply], Iterable[Apply]]) -> list[Apply]:
         """What is `near` a statement, and near elementwise operations that are; no more than is seen to be too much."""

@@ -71,11 +71,17 @@ def test_rounds_as_a_division(function: Callable[..., Any], dtype: Any) -> None:
     same_bits(np.array(accelerate(function, target="cpu")(device_put(x), device_put(d))), function(x, d))
 
 
+def softmax(x: Any, d: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True) * d
+
+
 CORRECTED: dict[str, Callable[[Any, Any], Any]] = {
     "a number": lambda x, d: (x - 2.0) / d[0, 0],
     "a constant": lambda x, d: x / 3.0,
     "layer norm": lambda x, d: (x - np.mean(x, 1, keepdims=True)) / np.sqrt(np.var(x, 1, keepdims=True) + 1e-5) * 2 + 1,
     "columns": lambda x, d: (x - 1.0) / (x[0] + 3),
+    "what is summed as well": softmax,
 }
 DIVIDED: dict[str, Callable[[Any, Any], Any]] = {
     "sums": lambda x, d: np.sum((x / d) ** 2, axis=1),
