@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from host_cuda import HostCuda
+from translating import translated
 
 from untraced import grad, random
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
 from untraced.kernels.facts import Facts
 from untraced.translator.errors import RaisedError
-from untraced.translator.ir import Function, Fused
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.ir import Fused
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
 LIBRARY = Facts(share={"float32": 0.01}, cuda_share={"float32": 0.01})  # products are the library's
 rng = np.random.default_rng(0)
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
-
-
-def translated(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
 
 
 def kernels(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> tuple[Kernel, ...]:

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
 
 
 def take(x: Any, i: Any) -> Any:
@@ -113,10 +102,6 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "of_one_number": (of_one_number, (np.broadcast_to(X[:1], X.shape), I)),
     "table": (table, (R.integers(0, 4, 10),)),
 }
-
-
-def translated(f: Any, args: Any, language: str) -> Function:
-    return translate(f, abstract_with_leaves(f, args, {})[0], target=language).function
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
