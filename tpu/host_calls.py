@@ -114,7 +114,8 @@ def multiplies(attrs: ContractAttrs, x: Typed, y: Typed, dtype: DType) -> bool:
     summed = tuple(label for label in lhs if label not in out)
     free = [tuple(label for label in side if label not in summed) for side in (lhs, rhs)]
     flat = all(summed in (side[: len(summed)], side[-len(summed) :]) for side in (lhs, rhs))
-    return bool(summed) and flat and out in (free[0] + free[1], free[1] + free[0]) and dtype.char in "fdFD" and x.dtype == y.dtype == dtype
+    flat = flat and bool(summed) and out in (free[0] + free[1], free[1] + free[0])
+    return flat and dtype.char in "fdFD" and x.dtype == y.dtype == dtype
 
 
 def multiplies_faster(dtype: DType, multiplications: int) -> bool:
