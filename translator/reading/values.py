@@ -355,7 +355,7 @@ class Undefined:
     It would be one thing if the run-time values `needs` were known. A number of one dtype or another, `dtypes`, is
     `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that. An argument that
     is a generator of random numbers, of which nothing is known but its class `cls`, has a `stream`: loops may draw from
-    it (`streams`), by a `method`.
+    it (`streams`), by a `method`. `unbound`: of a name that has no value on some of the ways to where it is used.
     """
 
     why: str
@@ -366,6 +366,7 @@ class Undefined:
     stream: Any = None
     method: str = ""
     cls: type = object
+    unbound: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -374,6 +375,11 @@ class Maybe:
 
     value: Value
     absent: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unset(Maybe):
+    """What a name holds that has no value where `absent` is true (`unset`)."""
 
 
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
@@ -458,7 +464,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe, Unset}
 )
 
 
