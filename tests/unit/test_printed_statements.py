@@ -23,8 +23,8 @@ from untraced.translator.ir import (
     const,
 )
 from untraced.translator.ops.core import At, Dyn, Gather, Run
-from untraced.translator.printing.printer import executable, print_function
 from untraced.translator.pipeline import translate
+from untraced.translator.printing.printer import executable, print_function
 from untraced.translator.reading.signature import abstract
 from untraced.translator.tree import NONE
 
