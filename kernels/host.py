@@ -37,7 +37,9 @@ _FLOATS = {
 }
 _POWERS: dict[float, str] = {n: product("{0}", n, "({0} * {1})".format) for n in WHOLE}
 _FACTORS_OF_COMPLEX = 4  # `complex_power` loops for more
-_FLOAT_POWERS: dict[float, str] = {0.5: "sqrt{f}({0})", **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
+_ROOT = "sqrt{f}({0})"
+_ROOT_OF_NUMBER = "({0} == -{2} ? {2} : sqrt{f}({0}) + 0)"  # {2} is infinity; pow of -0.0 is 0.0
+_FLOAT_POWERS: dict[float, str] = {0.5: _ROOT, **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
 
 
 HOST = replace(CUDA, wraps=True)
@@ -66,14 +68,25 @@ def constant(atom: Const, dtype: DType | None = None) -> Scalar:
 
 
 def expression(
-    op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], result: DType, dialect: Cuda = HOST
+    op: Elementwise,
+    args: Sequence[Scalar],
+    dtypes: Sequence[DType],
+    result: DType,
+    dialect: Cuda = HOST,
+    numbers: bool = False,
 ) -> str | None:
-    """An elementwise operation on scalars, in the loop's dtypes; None where it has to be decomposed."""
+    """An elementwise operation on scalars, in the loop's dtypes; None where it has to be decomposed. `numbers`: they
+    are no elements of arrays, of which NumPy takes `x ** 0.5` by another function.
+    """
     template = _template(op, args, dtypes)
+    if template == _ROOT and (numbers or op.name == "float_power"):
+        template = _ROOT_OF_NUMBER
     if template is not None and not dialect.wraps and dtypes[-1].kind == "i" and template in _POWERS.values():
         template = _INTEGERS[op.name]
     if template is not None:
         texts = [a.as_type(d) for a, d in zip(args, dtypes, strict=True)]
+        if template == _ROOT_OF_NUMBER:
+            texts.append(HOST.literal(np.asarray(np.inf, dtypes[0])[()], dtypes[0]))
         f = "f" if dtypes[0] == np.float32 else ""
         return HOST.call(template, texts, f)
     kind = "f" if dtypes[-1].kind == "V" else dtypes[-1].kind
