@@ -44,7 +44,7 @@ NumPy's own source.
 dtype that depends on the data (`np.unique`, `np.roots`, `np.linalg.eig` of real matrices). Derivatives and `vmap`
 refuse them at your line; exceptions are `np.linalg.eig`, `eigvals` and `np.roots`, whose results are complex there,
 and `np.polymul`. `np.poly1d`, the classes of `numpy.polynomial` and `collections.deque` are objects of the language
-there; trailing zeros that NumPy leaves out of a series are kept.
+there, and so are the heaps of `heapq`; trailing zeros that NumPy leaves out of a series are kept.
 
 **For derivatives and `vmap` alone** there are further functions of SciPy's, with the kin of each. Other calls of them
 are SciPy's own, run by CPython.

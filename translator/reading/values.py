@@ -396,13 +396,17 @@ class SharedNames:
 class Frame:
     """One call being read: its source, its names, and the scope in which the function was defined."""
 
-    __slots__ = ("blocks", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source")
+    __slots__ = (
+        "blocks", "call", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source", "statement",
+    )  # fmt: skip
 
     def __init__(
         self, source: Source, outer: Frame | None, caller: Frame | None, scope: Any, live: Any, fixed: bool, name: str
     ) -> None:
         self.source = source
         self.caller = caller
+        self.call: ast.AST | None = None  # what calls it, in the caller's source
+        self.statement: ast.AST | None = None  # that is being read
         self.env: dict[str, Value] = {}
         self.outer = outer
         self.scope = scope
