@@ -23,8 +23,9 @@ from .dialects import accumulator
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """`total` is the least of the places `k` at which `x` is `top`, the largest or the least of its row; which the
-    group may find itself, `extreme`: then it is in the parts, too.
+    """`total` is the least of the places `k` at which `x` is `top`, the largest or the least of its row.
+
+    `extreme` makes that one, where the group does: the parts have it, too.
     """
 
     total: Apply

@@ -21,7 +21,8 @@ from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .complex_numbers import ARITHMETIC, FORMS
 from .dialects import CUDA, MIXED, Cuda, call_expression, is_half
-from .lower import Call, Names, Number, Value
+from .names import Names
+from .values import Call, Number, Value
 
 _INTEGERS = {
     "floor_divide": "floor_divide({0}, {1})",

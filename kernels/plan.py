@@ -25,12 +25,14 @@ from .held import plan_held
 from .helpers import HELPERS
 from .lane_blocks import plan_lane_block
 from .layout import Access, Strides
-from .lower import RESERVED, Call, Fold, Inside, Load, Look, Lowered, Names, Position, Scan, lower
+from .lower import lower
+from .names import RESERVED, Names
 from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
 from .scatter import plan_scatter
 from .turned import fetched_again, plan_turned, turn_of
+from .values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few: a new row length seldom compiles anew
