@@ -198,7 +198,7 @@ def test_cuda_kernels_keep_to_their_arrays() -> None:
     assert all(np.isfinite(d).all() for d in found)
 
 
-@pytest.mark.parametrize("architecture", [80, 90, 100])
+@pytest.mark.parametrize("architecture", [80, 90, pytest.param(100, marks=pytest.mark.slow)])
 def test_kernels_fit_the_devices(architecture: int) -> None:
     args = [*([np.zeros((1, 4096, 2, 64), "f2")] * 3), np.zeros((64, 64), "f2")]
     kernels = kernels_of(translated(grad(layer, argnums=(0, 1, 2)), args, "triton"), "triton", SLOW_MEMORY)

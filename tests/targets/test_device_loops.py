@@ -148,7 +148,7 @@ def test_lanes_compile_ahead_of_time(name: str) -> None:
     pytest.importorskip("cupy")
     f, args, axes = LANES[name]
     program = one_kernel(of_cuda(vmap(f, in_axes=axes), args), "lanes").program
-    for architecture in (80, 90, 100):
+    for architecture in (80, 90, 100) if name == "integers" else (90,):
         assert compile_program(program, architecture).cubin
 
 

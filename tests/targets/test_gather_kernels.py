@@ -145,7 +145,7 @@ def test_compiled_ahead_of_time(language: str) -> None:
     pytest.importorskip("cupy")
     for name in ("take_half", "rows", "two_axes", "likelihood"):
         for k in kernels_of(translated(*CASES[name], language), language):
-            for architecture in (80, 90, 100):
+            for architecture in (80, 90, 100) if name == "rows" else (90,):
                 assert compile_program(k.program, architecture).cubin
 
 

@@ -194,7 +194,7 @@ def test_one_thread_for_each_innermost_lane(
 def test_kernels_compile_ahead_of_time(name: str, language: str) -> None:
     kernel = lanes_of(translated(*CASES[name][:2], language)[0], language)
     assert "outer = lane" in kernel.source and "inner = lane" in kernel.source
-    for architecture in (80, 90, 100):
+    for architecture in (80, 90, 100) if name == "grid" else (90,):
         assert compile_program(kernel.program, architecture).cubin
 
 
