@@ -86,8 +86,7 @@ DIFFERENCES = """## Where results are not NumPy's
   What `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
 - Small results that NumPy would lay out as an argument in Fortran's order (`x + 1`) lie in C's order, large ones (256
   KiB) as NumPy's: a reshape of a small one may be a view where NumPy copies.
-- Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
-  open.
+- Complex numbers: the sign of infinities of `sin` and `sinh` that C99 leaves open.
 - `np.power.reduce` and `np.arctan2.reduce` of floats go from element to element, as other ufuncs do; NumPy 2.4 reads
   ahead there, and gives `x[0] ** x[-1]`.
 - Roots of -0.0 and minus infinity: `x[i] ** 0.5` is -0.0 and NaN, as of arrays, where a loop becomes a whole-array
