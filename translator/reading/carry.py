@@ -16,6 +16,7 @@ from ..records import dataclass
 from .aliases import Carried, LoopMemory, Union, has_one_holder, memory_of, settle
 from .context import Context
 from .demand import ask
+from .detours import Detour
 from .growing import grow
 from .joins import common_scalar, convert
 from .layout import note_either, same_layout, unknown_layout
@@ -26,7 +27,6 @@ from .shells import BOX, LEAF, Same, Shell, close_value, open_value
 from .unset import may_be_unset
 from .values import (
     Cell,
-    Detour,
     Masked,
     Maybe,
     Ref,

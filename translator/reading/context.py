@@ -31,6 +31,7 @@ from ..records import dataclass
 from ..thrown import Known, Thrown
 from .aliases import check_union, renew, renew_all, write_either
 from .demand import refuse_undefined
+from .detours import Detour, Raised
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
@@ -39,12 +40,10 @@ from .steps import is_read_only, replayed, unviewed
 from .telling import Telling
 from .values import (
     Cell,
-    Detour,
     Generator,
     Masked,
     Maybe,
     Mirror,
-    Raised,
     Ref,
     Step,
     Undefined,

@@ -13,8 +13,9 @@ from dataclasses import replace
 from ..errors import UntracedError
 from ..records import dataclass
 from .context import Context
+from .detours import Detour
 from .raising import ends_in_raise, keep_message
-from .values import Detour, Value
+from .values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from ..errors import CutError
 from ..ir import Apply, Atom, Var
 from ..ops.core import ItemAttrs, Tape
 from .demand import ask
+from .detours import Restart
 from .nodes import nodes_of
-from .values import Frame, OpenList, Restart, Value, describe
+from .values import Frame, OpenList, Value, describe
 
 if TYPE_CHECKING:
     from .carry import Outcome

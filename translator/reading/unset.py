@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from ..ir import Block, Raise
 from ..thrown import Known, Thrown
 from .demand import ask
-from .values import Frame, Raised, Restart, Unset, Value
+from .detours import Raised, Restart
+from .values import Frame, Unset, Value
 
 if TYPE_CHECKING:
     from .context import Context
