@@ -321,7 +321,7 @@ def _find_new_places(ctx: Context, plan: Plan, entered: Entered, outcome: Outcom
         if name is None:
             place = Place("container", id(target), target)
         elif isinstance(target, Cell):
-            if name != "atom" or target.birth > entered.births:
+            if name != "atom" or target.birth > entered.births or (target.either and all(target.either[1:])):
                 continue
             place = Place("cell", id(target), target)
             if any(Place("cell", id(t)) in known for t in target.twins):

@@ -29,7 +29,7 @@ from ..errors import (
 from ..ir import Apply, Atom, Capture, Const, Statement, Var
 from ..records import dataclass
 from ..thrown import Known, Thrown
-from .aliases import check_union
+from .aliases import check_union, renew, renew_all, write_either
 from .demand import refuse_undefined
 from .detours import Detour, Raised
 from .layout import check_reshapes
@@ -77,6 +77,7 @@ class Snapshot:
     containers: dict[int, tuple[Any, Any]]  # id -> (list or dict older than the block, its content at the end)
     attributes: dict[tuple[int, str], tuple[Any, Any]]
     flow: Any = None
+    births: int = 0  # cells made before
 
 
 class Context(Telling):
@@ -302,6 +303,12 @@ class Context(Telling):
         self.set_cell(ref.cell, new, ref)
 
     def set_cell(self, cell: Cell, atom: Atom, through: Ref | None = None) -> None:
+        if cell.doubt and self.transforms and (one := next((c for c in cell.group if c.either), None)) is not None:
+            if through is None:  # at the end of a branch, or in a loop: the arrays that it may be are written as well
+                renew(self, one)
+            else:
+                write_either(self, one, atom)
+            return
         if cell.doubt:
             raise AliasError(
                 Diagnostic("this array may be one of two", why=cell.doubt, instead="take a .copy() before writing")
@@ -320,6 +327,8 @@ class Context(Telling):
             for x in (x for shadow in c.shadows for x in shadow.group):
                 self.journal.append((x, "stale", x.stale))
                 x.stale = x.doubt
+        if through is None and self.transforms and any(s.either for c in cell.group for s in c.shadows):
+            renew_all(self, [cell])
 
     def twin(self, cell: Cell, atom: Atom) -> Cell:
         """A cell for the same memory whose content, equal to that of `cell`, goes by another variable."""
@@ -467,7 +476,7 @@ class Context(Telling):
             views = self.views.pop()
             self.builders.pop()
             self.b = outer
-        snapshot.views = views
+        snapshot.views, snapshot.births = views, births
         self._keep_young(snapshot, births)
         return snapshot
 

@@ -16,7 +16,7 @@ from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Block, If, Var
 from ..ops.core import promote
 from ..purpose import purpose
-from .aliases import Union, has_one_holder, is_callers, settle
+from .aliases import Union, has_one_holder, is_callers, memory_of, settle
 from .context import Context, Snapshot
 from .demand import ask
 from .growing import grow
@@ -187,10 +187,24 @@ class Joiner:
             self.refs[key] = Ref(joined)
             joined.sources = (x.cell, y.cell)
             joined.sides = (self.condition, x.cell, y.cell)
+            self._note_either(joined, x, y)
             note_either(joined, x, y)
             self._note_choice(joined, x, y)
             self.chosen.append((joined, name))
         return self.refs[key]
+
+    def _note_either(self, joined: Cell, x: Ref, y: Ref) -> None:
+        """Which arrays a store into the joined one changes: those older than the branches that made it."""
+        sides: list[Ref | None] = []
+        for v in (x, y):
+            atoms = [a for s in v.path for a in (*getattr(s, "dynamic", ()), *getattr(s, "extra", ()))]
+            if v.cell.birth <= self.shots[0].births and not any(isinstance(a, Var) for a in atoms):
+                sides.append(v)
+            elif all(c.birth > self.shots[0].births for c in memory_of(v.cell)):
+                sides.append(None)
+            else:
+                return
+        joined.either = (self.condition, sides[0], sides[1])
 
     def _note_choice(self, joined: Cell, x: Ref, y: Ref) -> None:
         """Which of the caller's arrays it is."""
@@ -311,7 +325,7 @@ class Joiner:
                 Block((), tuple(s.builder.statements), tuple(r)) for s, r in zip(self.shots, self.results, strict=True)
             )
             ctx.append(If(tuple(self.targets), self.condition, then, orelse, ctx.b.span))
-        for cell, target in self.cells:
+        for cell, target in sorted(self.cells, key=lambda pair: pair[0].birth):
             ctx.set_cell(cell, target)
         settle(ctx, self.chosen, returned)
 

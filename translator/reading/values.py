@@ -36,12 +36,13 @@ class Cell:
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
     for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
     says that. `immutable`: it is an Array of the caller's, of which `x += y` makes a new one. `sides`: the condition by
-    which it is one of two cells, and these.
+    which it is one of two cells, and these; `either`, where a store into it can be told: the condition, and the two
+    arrays, without those that nobody else sees.
     """
 
     __slots__ = (
-        *("ambiguous", "atom", "birth", "choice", "immutable", "name", "origin", "shadows", "sides", "sources"),
-        *("stale", "swapped", "twins"),
+        *("ambiguous", "atom", "birth", "choice", "either", "immutable", "name", "origin", "shadows", "sides"),
+        *("sources", "stale", "swapped", "twins"),
     )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
@@ -58,6 +59,7 @@ class Cell:
         self.choice: Choice | None = None
         self.immutable = False
         self.sides: tuple[Atom, Cell, Cell] | None = None
+        self.either: tuple[Atom, Ref | None, Ref | None] | None = None
 
     @property
     def group(self) -> tuple[Cell, ...]:
