@@ -17,6 +17,7 @@ def device_put(
     x: Any,
     device: Device | Sharding | str | None = None,
     *,
+    src: Any = None,
     donate: bool = False,
     may_alias: bool | None = None,
 ) -> Any:
@@ -25,6 +26,7 @@ def device_put(
     `device` is a Device, the name of a target, or a sharding (of which the first device is taken); the default is where
     accelerated functions run. An Array that is on the device already is returned as it is, unless `may_alias` is
     False: then it is copied. `donate` permits reuse of the memory of `x`, which is not made use of: `x` stays usable.
+    `src` may say where `x` is, which every leaf knows.
     Raises TypeError for arrays of objects, strings, dates or records, and TargetError where the machine lacks the
     device.
 

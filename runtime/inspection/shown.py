@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
+from ...translator.axes import named_axis
 from ..calls.accelerate import accelerate
 from ..calls.shapes import ShapeDtypeStruct, eval_shape
 
@@ -28,12 +30,16 @@ class Shown:
 
 
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *, return_shape: bool = False
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    *,
+    return_shape: bool = False,
 ) -> Callable[..., Any]:
     """A function of the arguments of `fun` that returns its program as NumPy source; with `return_shape` also what
     it returns, with a ShapeDtypeStruct for each array.
 
-    Arguments may be ShapeDtypeStructs.
+    Arguments may be ShapeDtypeStructs. `axis_env` has the names and sizes of axes that `fun` speaks over.
 
     >>> print(make_jaxpr(lambda x: (np.sin(x) * 2)[::-1])(np.ones(3)))
     def function(x):
@@ -44,8 +50,11 @@ def make_jaxpr(
     plain = accelerate(getattr(fun, "__untraced_function__", fun), target="numpy", static_argnums=static_argnums)
 
     def show(*args: Any, **kwargs: Any) -> Any:
-        shown = Shown(plain.inspect(*args, compile=False, **kwargs).source)
-        return (shown, eval_shape(fun, *args, **kwargs)) if return_shape else shown
+        with ExitStack() as around:
+            for name, size in axis_env or ():
+                around.enter_context(named_axis(name, size))
+            shown = Shown(plain.inspect(*args, compile=False, **kwargs).source)
+            return (shown, eval_shape(fun, *args, **kwargs)) if return_shape else shown
 
     return show
 

@@ -7,6 +7,8 @@ which CPython runs no part, leaves them out with a warning.
 from __future__ import annotations
 
 import builtins
+import pdb
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +23,21 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
     callback(*args, **kwargs)
 
 
+def breakpoint(*, backend: str | None = None, num_frames: int = 16, ordered: bool = False, **options: Any) -> None:
+    """Stops in Python's debugger, with the arguments and variables of the caller. ValueError for another `backend`."""
+    if backend not in (None, "cli"):
+        raise ValueError(f'debug.breakpoint: the debugger is Python\'s, backend="cli", not {backend!r}')
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
+        frame = frame.f_back  # what runs a function in pieces stands between
+    pdb.Pdb().set_trace(frame)
+
+
+_PACKAGE = __name__.partition(".")[0] + "."
+
+
 print.__dict__["__untraced_shows__"] = "debug.print"
 callback.__dict__["__untraced_shows__"] = "debug.callback"
+breakpoint.__dict__["__untraced_shows__"] = "debug.breakpoint"
 
-__all__ = ["callback", "print"]
+__all__ = ["breakpoint", "callback", "print"]

@@ -47,7 +47,17 @@ def changed_in_the_body(x, s):
     return t * q
 
 
-@pytest.mark.parametrize("f", [returned_early, bound_in_a_branch, carried, changed_in_the_body])
+def limited(v, high):
+    if v > high:
+        return 1.0
+    return v
+
+
+def beside_a_literal(x, s):
+    return limited(np.where(x[1] > 1, x[0] * s, s), 0.5) * limited(np.where(x[1] > 1, s, s), 2.0)
+
+
+@pytest.mark.parametrize("f", [beside_a_literal, returned_early, bound_in_a_branch, carried, changed_in_the_body])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_derivatives(f, sign):
     args = (sign * X, 1.5)

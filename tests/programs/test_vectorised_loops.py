@@ -548,3 +548,29 @@ def test_what_all_iterations_have_in_common_is_computed_once() -> None:
     for n in (3, 4):
         same(vmap(f, in_axes=(0, 0, 0, None))(*(np.copy(x)[None] for x in args), n)[1][0], f(*map(np.copy, args), n)[1])
         same(accelerate(f, target="numpy")(*map(np.copy, args), n), f(*map(np.copy, args), n))
+
+
+def test_a_loop_that_all_iterations_have_in_common_may_be_asked_for_in_parts() -> None:
+    """By the running product for what it leaves, then for its tape too."""
+
+    def powers(x, a):
+        for _ in range(4):
+            for _ in range(4):
+                for _ in range(3):
+                    a = a * x
+        return np.sum(a)
+
+    d_x, d_a = grad(powers, (0, 1))(0.9, A)
+    assert d_x == pytest.approx(48 * 0.9**47 * np.sum(A))
+    np.testing.assert_allclose(d_a, np.full(A.shape, 0.9**48))
+    both = grad(lambda x, a, u, v: powers_beside(x, a, u, v), (0, 1))(0.9, A, X, Y)
+    assert both[0] == pytest.approx(d_x)
+
+
+def powers_beside(x, a, u, v):
+    for _ in range(4):
+        for _ in range(4):
+            for _ in range(3):
+                a = a * x
+        u, v = v.copy(), u.copy()
+    return np.sum(a)

@@ -73,6 +73,29 @@ def test_lu() -> None:
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)  # JAX's is float32
 
 
+def test_a_breakpoint_stops_at_the_line_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr("pdb.Pdb.set_trace", lambda self, frame: seen.append(frame.f_locals["y"]))
+
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        untraced.debug.breakpoint()
+        return y * 2
+
+    assert f(0.5) == accelerate(f)(0.5)
+    assert seen[0] == np.sin(0.5)
+    monkeypatch.setattr("sys.breakpointhook", lambda: seen.append("hook"))
+    stopped = accelerate(lambda x: (breakpoint(), np.cos(x))[1])
+    assert [stopped(0.5), stopped(0.5), seen[2:]] == [np.cos(0.5), np.cos(0.5), ["hook", "hook"]]
+    with pytest.raises(ValueError, match="the debugger is Python's"):
+        untraced.debug.breakpoint(backend="web")
+
+
+def test_a_program_over_named_axes_is_shown() -> None:
+    shown = untraced.make_jaxpr(lambda x: untraced.lax.psum(x, "i") / untraced.lax.axis_size("i"), axis_env=[("i", 4)])
+    assert 'lax.psum(x, "i") / 4' in shown(np.ones(3)).source
+
+
 def test_debug_prints_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[float] = []
 

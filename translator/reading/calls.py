@@ -141,8 +141,10 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         f = f.__dict__["__untraced_numpy__"]
     if is_transformed(f) or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
-    if ctx.transforms and hasattr(f, "__untraced_shows__"):
-        return _leave_out(ctx, f.__untraced_shows__)
+    if hasattr(f, "__untraced_shows__"):
+        if ctx.transforms:
+            return _leave_out(ctx, f.__untraced_shows__)
+        ctx.cut(node, f"`{f.__untraced_shows__}` cannot be compiled", instead="call it outside")
     if f is remembered.given:
         return remembered.given(ctx, node, *args, **kwargs)
     cached = remembered.of_closure(ctx, f, args, node)

@@ -24,7 +24,7 @@ from .values import Ref, Value, is_leaf, leaves_in
 
 _EFFECTS = frozenset(
     {
-        "input", "open", "breakpoint", "help", "exit", "quit", "__import__", "delattr", "id", "iter", "next",
+        "open", "help", "exit", "quit", "__import__", "delattr", "id", "iter", "next",
         "memoryview",
     }
 )  # fmt: skip
@@ -95,7 +95,8 @@ def call_compiled(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Val
         refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
     if _may_change_bytes(f, module, args):
         cut_changed_bytes(ctx, node)
-    if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
+    of_host = any(module == m or module.startswith(m + ".") for m in _HOST_MODULES)
+    if of_host or f is input or f is breakpoint:
         return _call_host(ctx, f, args, kwargs, node)
     _check_pure(ctx, f, module, label, node)
     values = leaves_in([*args, *kwargs.values()])

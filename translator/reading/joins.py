@@ -229,7 +229,10 @@ class Joiner:
     def _scalars(self, x: Value, y: Value, name: str) -> Value:
         if type(x) is type(y) and type(x) is not Var and _equal(x, y):
             return x
-        a, b = self.ctx.carried(x), self.ctx.carried(y)
+        return self._numbers(x, y, self.ctx.carried(x), self.ctx.carried(y), name)
+
+    def _numbers(self, x: Value, y: Value, a: Atom, b: Atom, name: str) -> Value:
+        """One number of the two, `a` and `b` as operands."""
         aval = common_scalar(a.aval, b.aval)
         then, orelse = self.shots
         if aval is None:
@@ -252,7 +255,7 @@ class Joiner:
         b = self._read(1, y) if _is_box(y) else self.ctx.carried(y)
         side, box = (0, x) if _is_box(x) else (1, y)
         if self.ctx.transforms and has_one_holder(self.ctx, box, self.shots[side].env):
-            number = self._scalars(a, b, name)
+            number = self._numbers(x, y, a, b, name)
             self.ctx.numbers.boxed |= {number} if type(number) is Var else set()
             return number
         either = self._either(x, y, "make both numbers, x[()], or both arrays")

@@ -17,7 +17,7 @@ from .conditions import truth
 from .context import Context
 from .continuing import joined_iteration, only_continues
 from .demand import LENGTH, ask
-from .detours import Restart
+from .detours import Detour, Restart
 from .draws import forget
 from .flow import BREAK, CONTINUE, Flow, Kont, sequence
 from .growing import grow, lists_changed_in

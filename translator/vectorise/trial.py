@@ -10,7 +10,7 @@ Where a carried value is none of these, `Dependence` says which, and the loop st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -247,7 +247,8 @@ class Trial:
         under its own names, once: `follow` asks for parts of the trip first.
         """
         there = {t for s in self.b.statements for t in s.targets}
-        new = tuple(s for s in whole.body.statements if there.isdisjoint(s.targets))
+        wanted = [s for s in whole.body.statements if not s.targets or not there.issuperset(s.targets)]
+        new = tuple(_beside(s, there) for s in wanted)
         trip = dead_code(replace(whole, body=replace(whole.body, statements=new)))
         self.check_resolved(trip.body, whole.body.params)
         varying = batched_variables(trip, trip.body.params)
@@ -364,6 +365,14 @@ class Trial:
         quiet = Block(one.body.params, without_raises(one.body.statements), one.body.results)
         found = _made_anew(b, quiet, given)
         return [make.fitted(b, a, self.target(k).aval) for a, k in zip(found, c.slots, strict=True)]
+
+
+def _beside(s: Statement, there: Set[Var]) -> Statement:
+    """A statement of which a part is there already, since only this was asked for: that part is made again, unread."""
+    if there.isdisjoint(s.targets):
+        return s
+    anew = copy_statement(s, {})
+    return replace(anew, targets=tuple(n if t in there else t for t, n in zip(s.targets, anew.targets, strict=True)))
 
 
 def _made_anew(b: Builder, block: Block, given: Sequence[Atom]) -> list[Atom]:
