@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, program, rows
 
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.backend import Backend
 from untraced.kernels.decompose import decompose
 from untraced.kernels.executor import kernels_of
 from untraced.kernels.plan import plan
@@ -19,23 +19,20 @@ from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.groups import close
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[TritonInterpreter]:
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
+@pytest.fixture
+def backend(interpreter: Backend) -> Backend:
+    return interpreter
 
 
 @pytest.mark.parametrize("dtype", ROW_DTYPES)
-def test_rows(dtype: str, backend: TritonInterpreter) -> None:
+def test_rows(dtype: str, backend: Backend) -> None:
     check_rows(dtype, backend)
 
 
 @pytest.mark.parametrize("dtype", CAST_DTYPES)
-def test_casts_of_special_values(dtype: str, backend: TritonInterpreter) -> None:
+def test_casts_of_special_values(dtype: str, backend: Backend) -> None:
     check_casts(dtype, backend)
 
 

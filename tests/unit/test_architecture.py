@@ -184,6 +184,22 @@ def test_every_room_is_named_in_the_architecture() -> None:
     assert {p.replace(".", "/") for p in packages} == rooms
 
 
+def test_the_index_has_every_module(request: pytest.FixtureRequest) -> None:
+    """Each with what its docstring says first. `--update-golden` writes the index anew."""
+    rooms: dict[str, list[str]] = {}
+    for file, text in texts().items():
+        room, name = Path(file).parent.as_posix(), Path(file).stem
+        if room != "." and not name.startswith("__"):
+            says = " ".join((ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0].split())
+            rooms.setdefault(room, []).append(f"- `{name}`: {says}")
+    listed = [f"## {room}\n\n" + "\n".join(sorted(lines)) + "\n" for room, lines in rooms.items()]
+    index = ROOT / "docs/internals/modules.md"
+    made = "\n".join((index.read_text().partition("\n## ")[0], *listed))
+    if request.config.getoption("--update-golden"):
+        index.write_text(made)
+    assert index.read_text() == made, "run pytest --update-golden tests/unit/test_architecture.py"
+
+
 def test_what_the_documents_name_is_there() -> None:
     """`module.name` of a module of the package, and `room/module` or `room/package` of a room of it."""
     words: dict[str, set[str]] = {}

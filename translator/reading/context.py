@@ -31,6 +31,7 @@ from ..records import dataclass
 from ..thrown import Known, Thrown
 from .aliases import check_union
 from .demand import refuse_undefined
+from .detours import Detour, Raised
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
@@ -39,12 +40,10 @@ from .steps import is_read_only, replayed, unviewed
 from .telling import Telling
 from .values import (
     Cell,
-    Detour,
     Generator,
     Masked,
     Maybe,
     Mirror,
-    Raised,
     Ref,
     Step,
     Undefined,
@@ -112,6 +111,7 @@ class Context(Telling):
         self.effort = Effort()
         self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
         self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id
+        self.objects: dict[int, Any] = {}  # those whose `__dict__` was asked for, by its id
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.recursions: Any = None  # see the module recursion
@@ -342,6 +342,13 @@ class Context(Telling):
                     f"a {type(container).__name__} from outside the function cannot be changed",
                     why="only what the caller passes is written back",
                     instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
+                )
+            )
+        if id(container) in self.objects and len(self.builders) > 1:
+            raise CutError(
+                Diagnostic(
+                    "the attributes of an object are changed as a dict in a branch or a loop",
+                    instead="assign them one by one",
                 )
             )
         self._check_union(container)

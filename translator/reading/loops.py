@@ -16,6 +16,7 @@ from .conditions import truth
 from .context import Context
 from .continuing import joined_iteration, only_continues
 from .demand import LENGTH, ask
+from .detours import Restart
 from .draws import forget
 from .flow import BREAK, CONTINUE, Flow, Kont, sequence
 from .growing import grow, lists_changed_in
@@ -24,7 +25,7 @@ from .iteration import end_of, item_getters, steps_of
 from .kept_loops import ForLoop, WhileLoop, loop_names
 from .leaving import for_with_flags, run_flags
 from .listed import Lists, Unfit, lists_filled
-from .values import Restart, Value
+from .values import Value
 from .written import Written
 
 _FEWEST = 3  # iterations from which on all but the last one are tried as a loop
