@@ -84,6 +84,13 @@ class GradientKernel:
         held = {t.target: Held(own, accumulator(t.dtype), t.out)}
         return other, self.tiles.tile([t.target], t.out, [index.batch, kept, channel], held, stored=True)
 
+    def kept(self, inside: Tile, matrices: Sequence[Var]) -> list[Tile]:
+        """The matrices that go to memory as they are; `inside` computes them last."""
+        made = inside.lowered.outputs[len(inside.lowered.outputs) - len(matrices) :]
+        held = [Held(inside.text(o.value), o.value.dtype, self.g.labels) for o in made]
+        own = zip(matrices, held, strict=True)
+        return [self.tiles.tile([v], self.g.labels, self.grid, {v: h}, stored=True) for v, h in own]
+
     # ---- what is left out --------------------------------------------------------------------------
 
     def reaches(self, tile: Tile) -> list[str]:

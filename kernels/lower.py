@@ -57,6 +57,7 @@ from .maps import (
     within,
 )
 from .names import Names
+from .places import with_short_places
 from .values import (
     Call,
     Chosen,
@@ -89,7 +90,8 @@ def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None, mos
     Of a scatter the one output is what is stored. Raises UnsupportedError for what the kernel's axes cannot
     express, and for more values.
     """
-    return _Lowering(fused, scalars, names or Names(), most or MOST_VALUES * (len(fused.body.statements) + 16)).run()
+    most = most or MOST_VALUES * (len(fused.body.statements) + 16)
+    return with_short_places(_Lowering(fused, scalars, names or Names(), most).run())
 
 
 def gathers(s: Apply) -> bool:

@@ -14,7 +14,7 @@ from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape,
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention, reach_groups
-from .beside import BESIDE, LONGEST_ROW, lies_beside, plan_beside
+from .beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, lies_beside, plan_beside
 from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
@@ -39,6 +39,7 @@ BUCKETS = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few: a ne
 CUDA_BLOCK = 256
 FEW_ROWS, LONG_ROW = 512, 1 << 14  # a block for each leaves multiprocessors with a few warps, so these are large
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
+FEW_COLUMNS, ELEMENTS = 64, 1024  # of a row that one thread takes; of a Triton program that takes such rows
 MOST_GATHERED = 64  # bytes of accumulators of a Triton program's thread, which has up to eight elements
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 ALIGNED = 16  # what Triton is promised of extents that are multiples of it
@@ -84,7 +85,8 @@ def plan(
             return plan(fused, "cuda", function, strides, scalars, shared)
         except UnsupportedError:  # an operation that only Triton has a form for
             pass
-    if fused.kind == "reduce":
+    few = _few_beside(fused, prepare(fused, lower(fused, by_value), language, strides or {}))
+    if fused.kind == "reduce" and not few:
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
     if fused.kind == "scan":
         body = prepare(fused, lower(fused, by_value), language, strides or {})
@@ -92,7 +94,10 @@ def plan(
         found = plan_scan(fused, body, name, strides or {}, by_value) if walks else None
         if found is not None:
             return found
-    launch = _plan_one(fused, lowered, language, name, strides or {}, shared)
+    if few:
+        launch = _plan_few_beside(prepare(fused, lowered, language, strides or {}), header(fused), name)
+    else:
+        launch = _plan_one(fused, lowered, language, name, strides or {}, shared)
     if any(a.role == "partial" for a in launch.arguments):
         return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True, zeros=1)
     return GroupPlan(name, (launch,))
@@ -218,6 +223,24 @@ def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -
     constants = (("ROWS", rows), ("BLOCK", 32)) if triton else ()
     grid = (_ceil(layout.rows, rows), 1)
     return make_launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, rows, constants, 4)
+
+
+def _few_beside(fused: Fused, body: Body) -> bool:
+    """Whether so many rows lie beside each other, and are so short, that each is one thread's, or few threads'."""
+    few = body.layout.columns <= FEW_COLUMNS and body.layout.rows >= FEWEST_ROWS
+    return fused.kind == "reduce" and few and walks_neighbours(body) and not own_parted(fused)
+
+
+def _plan_few_beside(body: Body, heading: list[str], name: str) -> Launch:
+    if not body.triton:
+        return _plan_neighbours(body, heading, name, "cuda")
+    layout = body.layout
+    block = 1 << (layout.columns - 1).bit_length() if layout.columns else 1
+    extents = [("rows", layout.rows), ("columns", layout.columns)]
+    rows = max(BESIDE, ELEMENTS // block)
+    constants, grid = (("ROWS", rows), ("BLOCK", block)), (_ceil(layout.rows, rows), 1)
+    sections: dict[str, object] = {"tile": body.tile()}
+    return make_launch(body, "row.triton.j2", name, heading, sections, extents, grid, block, constants, 4)
 
 
 def _reread(fused: Fused, body: Body) -> int:

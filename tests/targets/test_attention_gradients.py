@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from attention_programs import CASES, SLOW_MEMORY, layer, softmax, three, tolerance
+from attention_programs import CASES, SLOW_MEMORY, WITH_BIAS, layer, softmax, three, tolerance
 from host_cuda import HostCuda, aligned
 from translating import translated
 
@@ -58,6 +58,28 @@ def test_gradients(name: str, language: str, backends: dict[str, Backend]) -> No
     driver = driver_of(translated(derivative, args, language), language, SLOW_MEMORY).text
     matrix = ", ".join(map(str, (2, 2, 70, 70) if "layer" in name else (len(args[0]), 45)))
     assert f"empty(({matrix})" not in driver
+
+
+IN_BOTH = [(n, "triton") for n in WITH_BIAS] + [pytest.param(n, "cuda", marks=needs_compiler) for n in WITH_BIAS]
+
+
+@pytest.mark.parametrize(("name", "language"), IN_BOTH)
+def test_the_gradient_of_a_bias_takes_what_the_kernel_of_rows_stores(
+    name: str, language: str, backends: dict[str, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the diagonal, too, which the other kernels leave out."""
+    monkeypatch.setattr(attention_gradient, "WORTH", 0)
+    function, args = WITH_BIAS[name]
+    derivative = grad(function, argnums=(0, 1, 2, 3))
+    found = GpuExecutor(translated(derivative, args, language), backends[language], SLOW_MEMORY)(args)
+    for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
+        assert got.dtype == args[0].dtype and got.shape == want.shape
+        np.testing.assert_allclose(got.astype("f8"), want, rtol=0, atol=tolerance(args) * np.abs(want).max())
+    kernels = kernels_of(translated(derivative, args, language), language, SLOW_MEMORY)
+    own = [k.kind for k in kernels[[k.name.endswith("_softmax") for k in kernels].index(True) :]]
+    assert own[:4] == ["attention"] * 4 and "attention" not in own[4:] and "contract" not in own
+    if name != "positioned":
+        assert own[4:] in (["reduce"], ["reduce", "reduce"])
 
 
 ODD = np.where(np.arange(70)[:, None, None] == 60, np.float32(np.inf), np.float32(1))

@@ -134,6 +134,18 @@ def check(name: str, backend: HostCuda) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_products_have_the_bits_of_numpys(dtype: str) -> None:
+    """Its loops over arrays fuse a product and a sum where the processor can: what is chaotic goes the same way."""
+    x, y = numbers(500, dtype=dtype), numbers(500, dtype=dtype)
+    if np.array_equal((x * y).real, x.real * y.real - x.imag * y.imag):
+        pytest.skip("a processor whose sums of products NumPy does not fuse")
+    made, leaves = translated(lambda x, y: (x * y, x**2, np.square(x), x * np.conj(y)), (x, y), "cuda")
+    for got, want in zip(GpuExecutor(made, HostCuda())(leaves), (x * y, x**2, x * x, x * np.conj(y)), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@needs_compiler
 @pytest.mark.parametrize("name", CASES)
 def test_kinds(name: str) -> None:
     check(name, HostCuda())

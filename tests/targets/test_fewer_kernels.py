@@ -355,6 +355,20 @@ def test_rows_that_are_few_or_long_take_more(
     check(shares_of_columns, (x,), backends[language])
 
 
+def totals(x: Any) -> Any:
+    return np.mean(x * x, axis=0) + 1, np.max(x, axis=0), np.any(x > 3, axis=0)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("x", [some(4, 70, 65), some(64, 4100, dtype="f8"), some(33, 5000)[:, ::-1]])
+def test_reductions_of_short_rows_beside_each_other_have_one_stage(
+    x: Any, language: str, backends: dict[str, Any]
+) -> None:
+    (kernel,) = kernels(totals, (x,), language)
+    assert kernel.kind == "reduce"
+    check(totals, (x,), backends[language])
+
+
 @pytest.mark.parametrize("width", [48, 50])
 def test_triton_takes_rows_beside_each_other_where_it_sees_them(width: int, backends: dict[str, Any]) -> None:
     """Where their place is a remainder by a number of which nothing is promised, threads would read far apart."""
