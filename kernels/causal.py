@@ -24,8 +24,8 @@ from ..translator.ops.core import Elementwise
 from ..translator.passes.alignment import reduction_kind
 from ..translator.passes.groups import close
 from .layout import INT32, Space
-from .lower import Call, Convert, Count, Load, Number, Position, Value
 from .tiles import Tile, applies, statements_for
+from .values import Call, Convert, Count, Load, Number, Position, Value
 from .vanishing import by_chance
 
 WORTH = 1 << 33  # operations of both products, half of which take as long as one such reduction

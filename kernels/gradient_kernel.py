@@ -11,8 +11,8 @@ from ..translator.ops.core import ReduceAttrs
 from .causal import Beyond
 from .dialects import accumulator
 from .gradient_pattern import First, Gradient, Indices, Last, has_operand
-from .lower import Load
 from .tiles import Held, Tile, Tiles, applies, statements_for
+from .values import Load
 
 
 class GradientKernel:

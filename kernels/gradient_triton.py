@@ -10,9 +10,9 @@ from .dialects import accumulator, is_half
 from .facts import precision
 from .gradient_kernel import GradientKernel
 from .gradient_pattern import ACROSS, First, Gradient, Indices, Last
-from .lower import Value
 from .program import Launch, header, make_launch
 from .tiles import Held, Tile, Tiles
+from .values import Value
 
 BLOCKS = {"depth": "BLOCK_K", "channels": "BLOCK_C"}
 

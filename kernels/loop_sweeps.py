@@ -19,7 +19,7 @@ import numpy as np
 
 from ..translator.ir import Apply, Atom, Block, Const, DType, Fused, Shape, Statement, Var, inputs_of, walk
 from ..translator.ops import FLOOR_DIVIDE, FMOD, REMAINDER
-from ..translator.ops.core import Cast, Create, Elementwise, Index, Reduce, Reshape
+from ..translator.ops.core import Cast, Create, Draw, Elementwise, Index, Put, Reduce, Reshape
 from ..translator.passes.units import COSTLY
 from ..translator.records import dataclass
 from .host import Scalar, is_arithmetic
@@ -70,7 +70,7 @@ class Sweeps(Operations):
 
     def _joins(self, s: Statement, sweep: Sweep) -> bool:
         """Whether a statement becomes part of a sweep, or is written in front of it."""
-        if not isinstance(s, Apply):
+        if not isinstance(s, Apply) or isinstance(s.op, Put | Draw):  # what stores waits for what reads
             return False
         read = [self.lifetimes.root(a) for a in inputs_of(s)]
         if sweep.made.isdisjoint(read) and (_is_apart(s) or (sweep.members and self._has_lines(read))):

@@ -25,12 +25,14 @@ from .held import plan_held
 from .helpers import HELPERS
 from .lane_blocks import plan_lane_block
 from .layout import Access, Strides
-from .lower import RESERVED, Call, Fold, Inside, Load, Look, Lowered, Names, Position, Scan, lower
+from .lower import lower
+from .names import RESERVED, Names
 from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
 from .scatter import plan_scatter
 from .turned import fetched_again, plan_turned, turn_of
+from .values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few: a new row length seldom compiles anew
@@ -319,7 +321,7 @@ def _plan_reduce(
     """
     along = [o.along for o in whole.outputs]
     parted = own_parted(fused)
-    totals = {id(p.total) for p in parted}
+    totals = {id(s) for p in parted for s in (p.total, p.extreme if isinstance(p, First) else None)}
     folds = [s for s in fused.body.statements if isinstance(s, Apply) and isinstance(s.op, Reduce)]
     reduces = [s for s in folds if id(s) not in totals]
     _can_be_two_stages(fused, whole, parted, along)
@@ -330,9 +332,10 @@ def _plan_reduce(
     within = replace(fused.body, statements=(*fused.body.statements, *gathered), results=(*inner, *results))
     first = Fused((*inner, *stored), fused.args, within, "reduce", fused.span)
     body = prepare(first, lower(first, scalars), language, strides)
-    chunks = chunks_of(body.layout, walks_neighbours(body), language)
-    outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
     kinds = [*map(_partial_dtype, reduces), *(dtype for p in parted for _, dtype in p.parts)]
+    gathering = sum(kind.itemsize for kind in kinds)
+    chunks = chunks_of(body.layout, walks_neighbours(body), language, gathering)
+    outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
     partials = tuple(((*outer, chunks.count), kind) for kind in kinds)
     stage_one = first_stage(body, header(fused), name, chunks, len(reduces), parted, fused.targets, stored)
     if not all(along):
@@ -374,22 +377,15 @@ def _second_stage(
     made: dict[Var, list[Apply]] = {}
     for s, (shape, dtype) in zip(reduces, partials, strict=False):
         (target,) = s.targets
-        param = Var(f"{target.hint}_part", Aval(shape, dtype))
-        params.append(param)
-        assert isinstance(s.op, Reduce)
-        folded = Var(target.hint, Aval(shape[:-1], s.op.dtype(dtype)))
-        steps = [Apply((folded,), s.op, (param,), ReduceAttrs((len(shape) - 1,)), s.span)]
-        if folded.aval.dtype != target.aval.dtype:
-            cast = Var(target.hint, Aval(folded.aval.shape, target.aval.dtype))
-            steps.append(Apply((cast,), Cast(), (folded,), CastAttrs(target.aval.dtype), s.span))
-            folded = cast
-        steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
-        made[target] = steps
+        params.append(Var(f"{target.hint}_part", Aval(shape, dtype)))
+        made[target] = _from_parts(s, params[-1])
     others = iter(partials[len(reduces) :])
     for p in parted:
         parts = [Var(f"{p.x.hint}_{part}", Aval(*next(others))) for part, _ in p.parts]
         params += parts
         made[p.total.targets[0]] = p.together(parts)
+        if isinstance(p, First) and p.extreme is not None:
+            made[p.extreme.targets[0]] = _from_parts(p.extreme, parts[0])
     for own in fused.body.statements:
         assert isinstance(own, Apply)
         statements += made.get(own.targets[0], [own])
@@ -401,6 +397,20 @@ def _second_stage(
     args = (*params, *fused.args)
     block = Block((*params, *fused.body.params), tuple(statements), results)
     return Fused(targets, args, block, "row", fused.span), roles
+
+
+def _from_parts(s: Apply, part: Var) -> list[Apply]:
+    """A reduction's result from that of each chunk, which lie along the last axis."""
+    assert isinstance(s.op, Reduce)
+    (target,), shape = s.targets, part.aval.shape
+    folded = Var(target.hint, Aval(shape[:-1], s.op.dtype(part.aval.dtype)))
+    steps = [Apply((folded,), s.op, (part,), ReduceAttrs((len(shape) - 1,)), s.span)]
+    if folded.aval.dtype != target.aval.dtype:
+        cast = Var(target.hint, Aval(folded.aval.shape, target.aval.dtype))
+        steps.append(Apply((cast,), Cast(), (folded,), CastAttrs(target.aval.dtype), s.span))
+        folded = cast
+    steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
+    return steps
 
 
 def _redirect(a: Argument, count: int, roles: Sequence[int]) -> Argument:

@@ -268,6 +268,8 @@ class _Weighed:
         if isinstance(s.op, Put):
             self._put(s)
             return
+        if s.op.name == "reshape" and (s.args[0] in self._params or s.args[0] not in self._moved):
+            return  # of what lies in one piece
         self._store(s.targets)
         match s.op:
             case Elementwise() | Cast():

@@ -399,7 +399,7 @@ class Emitter:
         if answer is not None:
             return w.constant(answer, out.shape, BOOL)
         if op.name in ("power", "float_power"):
-            known = self._constant_power(s.args, dtypes, out.shape)
+            known = self._constant_power(op.name, s.args, dtypes, out.shape)
             if known is not None:
                 return known
             if loop_result.kind in "iu" and not self.checked.interval(s.args[1]).within(0, 63):
@@ -491,7 +491,7 @@ class Emitter:
         self.block(b.block((), (result,)))
         return self.result(result, s.targets[0])
 
-    def _constant_power(self, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
+    def _constant_power(self, name: str, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
         exponent = args[1]
         if not isinstance(exponent, Const) or exponent.aval.shape != () or exponent.aval.dtype.kind == "c":
             return None
@@ -499,7 +499,8 @@ class Emitter:
         if x.dtype.kind == "c":
             return constant_power(self.writer, x, float(exponent.value))
         wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves stay unrounded
-        found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
+        rooted = name == "power" and shape != ()
+        found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value), rooted)
         return found and self.writer.convert(found, x.dtype)
 
     def reshape(self, name: str, x: Value, s: Apply) -> Value:

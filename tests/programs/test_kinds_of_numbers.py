@@ -507,3 +507,21 @@ def test_numbers_of_numpy_are_not_pythons(target):
         with pytest.raises(OverflowError):
             accelerate(divisors, target=target)(small, k)
     assert [v.tolist() for v in accelerate(divisors, target=target)(small, 10)] == [[2, 2], [20, 30]]
+
+
+def roots_of_elements(x: Any, k: Any) -> Any:
+    found = []
+    for i in range(3):
+        found.append(x[i] ** 0.5)
+        k = k**0.5
+    return found, k, np.float_power(x, 0.5)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("start", [-0.0, np.float64(-np.inf), np.float32(-0.0)])
+def test_roots_of_numbers_are_not_those_of_arrays(target, start):
+    """pow(-inf, 0.5) is inf and pow(-0.0, 0.5) is 0.0; `x ** 0.5` of an array is its square root."""
+    x = np.array([-np.inf, -0.0, 4.0])
+    expected = roots_of_elements(x, start)
+    got = accelerate(roots_of_elements, target=target)(x, start)
+    assert repr(got) == repr(expected)

@@ -14,7 +14,7 @@ from untraced import vmap
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.complex_numbers import DEVICE_FORMS
 from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.kernels.lower import RESERVED
+from untraced.kernels.names import RESERVED
 from untraced.translator import make, ops
 from untraced.translator.ops.core import Elementwise
 from untraced.translator.passes.fuse import fuse

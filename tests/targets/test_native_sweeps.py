@@ -213,3 +213,17 @@ def test_nothing_is_written_to_arrays_without_elements(dtype: str) -> None:
     copies = re.findall(r"memcpy\((.*)\);", source_of(chosen, x, x, 5))
     assert any("x" in c for c in copies)
     assert [c for c in copies if not re.search(r"\b0 \* sizeof", c)] == []
+
+
+def test_a_store_does_not_go_before_what_reads_the_old_elements() -> None:
+    def emptied(a: Any, places: Any, y: Any) -> Any:
+        rows = np.arange(2)
+        for _ in range(5):
+            y = np.where(y > 4.0, y, y * 0.5 + a[rows, places % 4])
+            a[rows, places % 4] = 0.25
+        return a, y
+
+    given = np.arange(8.0).reshape(2, 4), np.array([1, 3]), np.array([1.0, -2.0])
+    wanted = emptied(given[0].copy(), *given[1:])
+    for got, want in zip(accelerate(emptied, target="cpu")(given[0].copy(), *given[1:]), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)

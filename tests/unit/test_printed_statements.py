@@ -23,7 +23,9 @@ from untraced.translator.ir import (
     const,
 )
 from untraced.translator.ops.core import At, Dyn, Gather, Run
+from untraced.translator.pipeline import translate
 from untraced.translator.printing.printer import executable, print_function
+from untraced.translator.reading.signature import abstract
 from untraced.translator.tree import NONE
 
 # ---- stores --------------------------------------------------------------------------------------
@@ -268,6 +270,19 @@ def test_a_long_while_condition_is_a_nested_function() -> None:
         return y
         """
     )
+
+
+def test_a_long_while_condition_reads_elements_of_a_list() -> None:
+    def count(x: Any, bounds: list[Any]) -> Any:
+        k = 0
+        while k < 5 and np.all(x < bounds[0]):
+            x, k = x * 2.0, k + 1
+        return x
+
+    x, bounds = np.array([0.5, 1.0]), [np.array([3.0, 9.0])]
+    found = translate(count, abstract(count, (x, bounds), {})).function
+    assert "bounds[0])" in print_function(found)
+    np.testing.assert_array_equal(executable(found)(x, bounds), count(x, bounds))
 
 
 def test_a_comparison_of_python_numbers_is_made_numpys_where_it_matters() -> None:

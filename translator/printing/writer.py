@@ -548,7 +548,8 @@ class Writer:
         free = self.plan.folding.leaves(*free_variables(block))
         arguments = list(dict.fromkeys((*used(block.params, block), *free)))
         body = Block(tuple(arguments), block.statements, block.results)
-        return self.call_helper("go_on", arguments, body, LEAF, [self.names[v] for v in arguments])
+        wanted = [self.names.get(v, identifier(v.hint)) for v in arguments]  # leaves of trees may stand as paths
+        return self.call_helper("go_on", arguments, body, LEAF, unique_names(wanted, set()))
 
     # ---- nested functions ----
 

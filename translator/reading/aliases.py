@@ -16,7 +16,7 @@ from ..errors import AliasError, CutError, Diagnostic
 from ..ir import Atom, Var
 from ..records import dataclass
 from .demand import ask
-from .reach import containers_of, objects_of
+from .reach import containers_of, objects_of, still_read
 from .values import Cell, Ref, Value
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def reachable(
     ctx: Context, skip: Cell | None = None, extra: Value = None, without: Iterable[str] = (), callers: bool = True
 ) -> set[Cell]:
     """The cells that names, arguments and captured arrays may be, but for the cell `skip` and the names `without`.
-    `callers`: the arguments themselves count, too, which derivatives copy.
+    `callers`: the arguments themselves count, too, which derivatives copy. Names that nobody reads any more do not.
     """
     hidden = frozenset(without)
     env = {k: v for k, v in ctx.frame.env.items() if k not in hidden} if hidden else ctx.frame.env
-    roots = [v.cell for v in objects_of(ctx.frame, env, extra) if type(v) is Ref]
+    roots = [v.cell for v in objects_of(ctx.frame, env, extra, held=still_read) if type(v) is Ref]
     roots += [c for _, c in ctx.callers.arrays] if callers else []
     roots += [c for _, _, c in ctx.captures.params if c is not None]
     found: set[Cell] = set()
@@ -210,7 +210,10 @@ class LoopMemory:
                     dirty[id(p)] = p
                     waiting.append(p)
         if dirty:
-            others = reachable(ctx, without=names, callers=not ctx.transforms)
+            live = ctx.frame.live
+            needed = live.entry[node] | live.after[node] | live.inner if node in live.entry else ctx.frame.env.keys()
+            dead = {n for n in ctx.frame.env if n not in needed and not n.startswith("%")}
+            others = reachable(ctx, without={*names, *dead}, callers=not ctx.transforms)
             for c in dirty.values():
                 self._check_written(ctx, c, others, node)
         for c in self.carried:

@@ -111,6 +111,7 @@ class Context(Telling):
         self.effort = Effort()
         self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
         self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id
+        self.objects: dict[int, Any] = {}  # those whose `__dict__` was asked for, by its id
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.recursions: Any = None  # see the module recursion
@@ -341,6 +342,13 @@ class Context(Telling):
                     f"a {type(container).__name__} from outside the function cannot be changed",
                     why="only what the caller passes is written back",
                     instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
+                )
+            )
+        if id(container) in self.objects and len(self.builders) > 1:
+            raise CutError(
+                Diagnostic(
+                    "the attributes of an object are changed as a dict in a branch or a loop",
+                    instead="assign them one by one",
                 )
             )
         self._check_union(container)

@@ -39,8 +39,8 @@ class Lengthened:
     site: ast.AST
 
 
-Site = ast.AST | tuple[ast.AST, int] | Entry | Lengthened
-"""A loop, or of a call of a transformed inner function one leaf."""
+Site = ast.AST | tuple[ast.AST, int | str] | Entry | Lengthened
+"""A loop, or of a call of a transformed inner function one leaf, or of a function a name that may have no value."""
 
 
 class Restart(Detour):

@@ -63,6 +63,7 @@ def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> 
     raises = ends_in_raise(body)
     for i in range(start, len(body)):
         s = body[i]
+        ctx.frame.statement = s
         after = kont
         if type(s) in _COMPOUND:
 

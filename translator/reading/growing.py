@@ -76,7 +76,7 @@ def has_grown(ctx: Context, node: ast.AST, items: list[Value]) -> bool:
 
 def grow(ctx: Context, containers: Iterable[Any], deciding: Sequence[Value] = ()) -> None:
     """Start again where a list is one that turns out to grow: unless what decides are integers that can be known."""
-    if not ctx.transforms or not ctx.boxes:
+    if not ctx.transforms or not (ctx.boxes or ctx.frame.fixed):
         return
     read_as_grown(ctx, {site for c in containers if type(c) is list for site in _sites_of(ctx, c)}, deciding)
 

@@ -131,6 +131,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
     """Read the body of a function into the current block."""
     outer, repeats = ctx.frame, _repeats(frame)
     ctx.frame = frame
+    frame.call = call
     ctx.effort.depth += 1
     ctx.effort.repeating += repeats
     if not frame.fixed:

@@ -355,7 +355,7 @@ class Undefined:
     It would be one thing if the run-time values `needs` were known. A number of one dtype or another, `dtypes`, is
     `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that. An argument that
     is a generator of random numbers, of which nothing is known but its class `cls`, has a `stream`: loops may draw from
-    it (`streams`), by a `method`.
+    it (`streams`), by a `method`. `unbound`: of a name that has no value on some of the ways to where it is used.
     """
 
     why: str
@@ -366,6 +366,7 @@ class Undefined:
     stream: Any = None
     method: str = ""
     cls: type = object
+    unbound: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -374,6 +375,11 @@ class Maybe:
 
     value: Value
     absent: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unset(Maybe):
+    """What a name holds that has no value where `absent` is true (`unset`)."""
 
 
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
@@ -390,13 +396,17 @@ class SharedNames:
 class Frame:
     """One call being read: its source, its names, and the scope in which the function was defined."""
 
-    __slots__ = ("blocks", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source")
+    __slots__ = (
+        "blocks", "call", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source", "statement",
+    )  # fmt: skip
 
     def __init__(
         self, source: Source, outer: Frame | None, caller: Frame | None, scope: Any, live: Any, fixed: bool, name: str
     ) -> None:
         self.source = source
         self.caller = caller
+        self.call: ast.AST | None = None  # what calls it, in the caller's source
+        self.statement: ast.AST | None = None  # that is being read
         self.env: dict[str, Value] = {}
         self.outer = outer
         self.scope = scope
@@ -458,7 +468,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe, Unset}
 )
 
 
