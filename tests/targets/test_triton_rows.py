@@ -50,8 +50,10 @@ def test_numbers_out_of_range_wrap_around_on_a_device() -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "?"])
 def test_rows_compile_for_a_device(dtype: str) -> None:
-    """All operations in a few kernels; small blocks, since code for the device grows with elements for each thread."""
+    """In float32 all operations in a few kernels; else those with functions of the dtype, which may lack."""
     statements = [s for s in rows(dtype)[0].body.statements if isinstance(s, Apply)]
+    if dtype != "f4":
+        statements = [s for s in statements if s.op.primitive("triton", [a.aval for a in s.args])]
     for k in range(0, len(statements), 16):
         part = statements[k : k + 16]
         group = close(part, [s.targets[0] for s in part], "pointwise")
