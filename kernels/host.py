@@ -85,7 +85,7 @@ def expression(
     if template == _ROOT and (numbers or op.name == "float_power"):
         template = _ROOT_OF_NUMBER
     if dtypes[-1].kind == "c" and not numbers:
-        template = _IN_ARRAYS.get(template if op.name == "power" else op.name, template)
+        template = _IN_ARRAYS.get((template or "") if op.name == "power" else op.name) or template
     if template is not None and not dialect.wraps and dtypes[-1].kind == "i" and template in _POWERS.values():
         template = _INTEGERS[op.name]
     if template is not None:

@@ -507,8 +507,15 @@ class Emitter:
         w, shape = self.writer, s.targets[0].aval.shape
         if name == "transpose":
             assert isinstance(s.attrs, AxesAttrs)
-            return w.transpose(x, s.attrs.axes)
+            return self._moved(x, s.attrs.axes) or w.transpose(x, s.attrs.axes)
         return w.broadcast(x, shape) if name == "broadcast_to" else w.reshape(x, shape)
+
+    def _moved(self, x: Value, axes: Sequence[int]) -> Value | None:
+        if self.target != "cpu":
+            return None
+        from .native import emit_transpose
+
+        return emit_transpose(self, x, axes)
 
     def create(self, name: str, s: Apply, attrs: CreateAttrs) -> Value:
         w = self.writer

@@ -67,6 +67,7 @@ from .pieces import (
     integer,
     method,
     name,
+    nested_list,
     one_or_tuple,
     plain_dtype,
     row_of,
@@ -404,7 +405,7 @@ class Expressions:
                 return ast.BinOp(left, ast.MatMult(), right)
         axes = tensordot_axes(lhs, rhs, out) if _suits_blas(x, y, attrs) else None
         if axes is not None:
-            return call("np.tensordot", left, right, ast.Constant(axes))
+            return call("np.tensordot", left, right, nested_list(axes))
         return call("np.einsum", ast.Constant(einsum_formula(attrs)), left, right)
 
     def _reshape(self, op: Reshape, x: Atom, s: Apply) -> ast.expr:
