@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from typing import Any
 
 from .support import known
@@ -74,7 +73,7 @@ def _sink(heap: Any, top: Any, item: Any) -> None:
     _rise(heap, place, item, top)
 
 
-SOURCES: dict[Any, Callable[..., Any]] = {
+SOURCES: dict[Any, Any] = {
     heapq.heappush: heappush,
     heapq.heappop: heappop,
     heapq.heapify: heapify,
