@@ -44,7 +44,7 @@ NumPy's own source.
 dtype that depends on the data (`np.unique`, `np.roots`, `np.linalg.eig` of real matrices). Derivatives and `vmap`
 refuse them at your line; exceptions are `np.linalg.eig`, `eigvals` and `np.roots`, whose results are complex there,
 and `np.polymul`. `np.poly1d`, the classes of `numpy.polynomial` and `collections.deque` are objects of the language
-there; trailing zeros that NumPy leaves out of a series are kept.
+there, and so are the heaps of `heapq`; trailing zeros that NumPy leaves out of a series are kept.
 
 **For derivatives and `vmap` alone** there are further functions of SciPy's, with the kin of each. Other calls of them
 are SciPy's own, run by CPython.
@@ -86,12 +86,11 @@ DIFFERENCES = """## Where results are not NumPy's
   What `broadcast_arrays` and `np.einsum("ii->i", x)` give cannot be written.
 - Small results that NumPy would lay out as an argument in Fortran's order (`x + 1`) lie in C's order, large ones (256
   KiB) as NumPy's: a reshape of a small one may be a view where NumPy copies.
-- Complex numbers: `np.round` to decimals of infinities, and the sign of infinities of `sin` and `sinh` that C99 leaves
-  open.
+- Complex numbers: the sign of infinities of `sin` and `sinh` that C99 leaves open.
 - `np.power.reduce` and `np.arctan2.reduce` of floats go from element to element, as other ufuncs do; NumPy 2.4 reads
   ahead there, and gives `x[0] ** x[-1]`.
-- `x ** 0.5` of a single number is its `np.sqrt` in compiled programs: -0.0 of -0.0, and NaN of an `np.float64` of
-  minus infinity.
+- Roots of -0.0 and minus infinity: `x[i] ** 0.5` is -0.0 and NaN, as of arrays, where a loop becomes a whole-array
+  statement; `np.power(x, 0.5)` of a single number and `x ** 0.5` of an array without axes are 0.0 and inf.
 - The sum of a number or an array without axes is that number: of -0.0 it is not 0.0.
 - `order=` is followed where the function itself depends on it; results lie as the line on Fortran's order says.
 - ComplexWarning is NumPy's alone: compiled programs drop imaginary parts without one.

@@ -102,11 +102,15 @@ def main(argv: list[str] | None = None) -> tuple[float, float]:
     parser.add_argument("--coordinator", help="host:port of process 0; without it this one starts the others")
     parser.add_argument("--joined", action="store_true", help="SLURM or Open MPI has started all processes")
     parser.add_argument("--epochs", type=int, default=15)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=64, help="images in each step, on all devices together")
+    parser.add_argument("--hidden", type=int, default=128, help="size of the layer between")
     parser.add_argument("--seed", type=int, default=0)
     argv = list(sys.argv[1:] if argv is None else argv)
     options = parser.parse_args(argv)
+    if min(options.devices, options.processes, options.epochs, options.hidden) < 1 or options.seed < 0:
+        parser.error("devices, processes, epochs and the layer's size are 1 or more, the seed is 0 or more")
+    if not options.joined and options.batch < options.devices * options.processes:
+        parser.error("a batch has an image or more for each device")
 
     untraced.config.cpu_devices = options.devices
     others: list[subprocess.Popen[bytes]] = []

@@ -21,6 +21,8 @@ import numpy as np
 
 from untraced import accelerate, device_put, tree, value_and_grad, vmap
 
+TARGETS = ("auto", "cpu", "triton", "cuda", "tpu", "numpy")
+
 Tree = Any
 
 
@@ -117,7 +119,7 @@ def train(
     return params, losses, seconds
 
 
-def plot(path: str, curves: dict[str, list[float]]) -> None:
+def plot(file: Any, curves: dict[str, list[float]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -129,22 +131,26 @@ def plot(path: str, curves: dict[str, list[float]]) -> None:
     axes.set(xlabel="epoch", ylabel="mean cross entropy", title="handwritten digits")
     axes.legend()
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(file, dpi=120)
 
 
 def main(argv: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="auto", help="auto, cpu, triton, cuda, tpu or numpy")
+    parser.add_argument("--target", default="auto", choices=TARGETS)
     parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--hidden", type=int, nargs="*", default=[256, 128])
+    parser.add_argument("--batch", type=int, default=64, help="images in each step")
+    parser.add_argument("--hidden", type=int, nargs="*", default=[256, 128], help="sizes of the layers between")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--plot", metavar="FILE.png")
-    parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--plot", metavar="FILE.png", type=argparse.FileType("wb"))
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
     options = parser.parse_args(argv)
+    if options.epochs < 1 or options.seed < 0 or min(options.hidden, default=1) < 1:
+        parser.error("epochs and the sizes of layers are 1 or more, the seed is 0 or more")
 
     rng = np.random.default_rng(options.seed)
     data = load_digits(rng)
+    if not 1 <= options.batch <= len(data[0]):
+        parser.error(f"a batch has 1 to {len(data[0])} images")
     params = initial_params([64, *options.hidden, 10], rng)
 
     step = accelerate(train_step, target=options.target)
@@ -164,7 +170,7 @@ def main(argv: list[str] | None = None) -> float:
     print(f"test accuracy: {result:.4f}")
     if options.plot:
         plot(options.plot, {"accelerated": losses, "plain NumPy": plain_losses})
-        print(f"loss curves: {options.plot}")
+        print(f"loss curves: {options.plot.name}")
     return result
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
 from untraced import accelerate, value_and_grad
 
+TARGETS = ("auto", "cpu", "triton", "cuda", "tpu", "numpy")
 WIND, SPREAD = 0.4, 0.08  # points a step, and squared points a step
 LEAK = (24, 12)  # row and column
 SENSORS = (np.array([20, 26, 30]), np.array([40, 52, 34]))
@@ -50,7 +52,7 @@ def what_leaked(steps: int) -> np.ndarray:
     return np.exp(-(((t - 0.25) / 0.1) ** 2)) + 0.6 * (np.abs(t - 0.55) < 0.05)
 
 
-def plot(path: str, truth: np.ndarray, found: np.ndarray, measured: np.ndarray) -> None:
+def plot(file: Any, truth: np.ndarray, found: np.ndarray, measured: np.ndarray) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -64,19 +66,23 @@ def plot(path: str, truth: np.ndarray, found: np.ndarray, measured: np.ndarray) 
     below.set(xlabel="step", ylabel="leak")
     below.legend()
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(file, dpi=120)
 
 
 def main(argv: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="auto", help="auto, cpu, triton, cuda, tpu or numpy")
+    parser.add_argument("--target", default="auto", choices=TARGETS)
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--rows", type=int, default=48)
     parser.add_argument("--columns", type=int, default=96)
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--source", action="store_true", help="print the gradient's source")
-    parser.add_argument("--plot", metavar="FILE.png")
+    parser.add_argument("--plot", metavar="FILE.png", type=argparse.FileType("wb"))
     options = parser.parse_args(argv)
+    if min(options.steps, options.iterations) < 1:
+        parser.error("there are 1 step and 1 iteration or more")
+    if options.rows <= SENSORS[0].max() or options.columns <= SENSORS[1].max():
+        parser.error(f"the sensors need more than {SENSORS[0].max()} rows and {SENSORS[1].max()} columns")
 
     place = options.rows, options.columns
     truth = what_leaked(options.steps)
@@ -103,7 +109,7 @@ def main(argv: list[str] | None = None) -> float:
     print(f"leaked in all {truth[:late].sum():.1f}, recovered {leaked[:late].sum():.1f}; relative error {error:.2f}")
     if options.plot:
         plot(options.plot, truth, leaked, measured)
-        print(f"picture: {options.plot}")
+        print(f"picture: {options.plot.name}")
     return error
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
 from untraced import accelerate
+
+TARGETS = ("auto", "cpu", "triton", "cuda", "tpu", "numpy")
 
 
 def heat(plate: np.ndarray, steps: int, rate: float) -> np.ndarray:
@@ -32,7 +35,7 @@ def warm_plate(n: int) -> np.ndarray:
     return plate
 
 
-def plot(path: str, before: np.ndarray, after: np.ndarray) -> None:
+def plot(file: Any, before: np.ndarray, after: np.ndarray) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -43,16 +46,18 @@ def plot(path: str, before: np.ndarray, after: np.ndarray) -> None:
         axes.imshow(plate, cmap="inferno", vmin=0.0, vmax=100.0)
         axes.set(title=title, xticks=[], yticks=[])
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(file, dpi=120)
 
 
 def main(argv: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="auto", help="auto, cpu, triton, cuda, tpu or numpy")
+    parser.add_argument("--target", default="auto", choices=TARGETS)
     parser.add_argument("--size", type=int, default=200)
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--plot", metavar="FILE.png")
+    parser.add_argument("--plot", metavar="FILE.png", type=argparse.FileType("wb"))
     options = parser.parse_args(argv)
+    if options.size < 1 or options.steps < 0:
+        parser.error("the plate has 1 point or more along each side, and takes 0 steps or more")
 
     plate = warm_plate(options.size)
     fast_heat = accelerate(heat, target=options.target)
@@ -74,7 +79,7 @@ def main(argv: list[str] | None = None) -> float:
     print(f"largest difference: {difference:.2e}")
     if options.plot:
         plot(options.plot, plate, fast)
-        print(f"picture: {options.plot}")
+        print(f"picture: {options.plot.name}")
     return difference
 
 

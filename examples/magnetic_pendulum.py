@@ -18,6 +18,7 @@ import numpy as np
 
 from untraced import accelerate, vmap
 
+TARGETS = ("auto", "cpu", "triton", "cuda", "tpu", "numpy")
 MAGNETS = tuple((math.cos(a), math.sin(a)) for a in (math.pi / 2, math.pi * 7 / 6, math.pi * 11 / 6))
 HEIGHT = 0.3  # of the bob above the plane of the magnets
 FRICTION, GRAVITY = 0.2, 0.5
@@ -70,7 +71,7 @@ def rests(x: Any, y: Any) -> tuple[Any, Any]:
     return nearest, steps
 
 
-def plot(path: str, nearest: np.ndarray, steps: np.ndarray) -> None:
+def plot(file: Any, nearest: np.ndarray, steps: np.ndarray) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -78,16 +79,18 @@ def plot(path: str, nearest: np.ndarray, steps: np.ndarray) -> None:
 
     colours = np.array([[0.93, 0.35, 0.25], [0.22, 0.55, 0.75], [0.98, 0.80, 0.30]])
     light = 1.0 / (1.0 + 0.5 * (steps / np.median(steps)) ** 2)
-    plt.imsave(path, colours[nearest] * light[..., None], origin="lower")
+    plt.imsave(file, colours[nearest] * light[..., None], origin="lower")
 
 
 def main(argv: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="auto", help="auto, cpu, triton, cuda, tpu or numpy")
+    parser.add_argument("--target", default="auto", choices=TARGETS)
     parser.add_argument("--size", type=int, default=200)
     parser.add_argument("--samples", type=int, default=20, help="starts that plain Python computes, to compare")
-    parser.add_argument("--plot", metavar="FILE.png")
+    parser.add_argument("--plot", metavar="FILE.png", type=argparse.FileType("wb"))
     options = parser.parse_args(argv)
+    if options.size < 1 or not 1 <= options.samples <= options.size**2:
+        parser.error("there is 1 start or more along each side, and 1 sample or more, no more than there are starts")
 
     line = np.linspace(-2.0, 2.0, options.size)
     y, x = (a.ravel() for a in np.meshgrid(line, line, indexing="ij"))
@@ -110,7 +113,7 @@ def main(argv: list[str] | None = None) -> float:
     if options.plot:
         shape = (options.size, options.size)
         plot(options.plot, nearest.reshape(shape), steps.reshape(shape))
-        print(f"picture: {options.plot}")
+        print(f"picture: {options.plot.name}")
     return agreed
 
 

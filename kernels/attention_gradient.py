@@ -5,6 +5,7 @@ d_p = d_y @ v.T                     other sums along rows, as np.sum(d_p * p)
 d_s = y(p, d_p, np.sum(d_p * p))
 d_q = d_s @ k                       what is summed along rows: blocks of rows walk the columns
 d_k, d_v = d_s.T @ q, p.T @ d_y     what is summed along columns: blocks of columns walk the rows
+d_b = np.sum(d_s, axis=0)           another kernel, for which the one of rows stores d_s
 
 Each of these is one kernel. The matrix of scores is what two products make, `first` ones, and elementwise work on it
 between them and the `last` products, which take it as an operand.
@@ -45,8 +46,9 @@ def plan_gradient(
         raise refused(fused, f"more than {most} elements in a row of attention's operands")
     known: dict[Var, int] = {}
 
-    def kernel() -> TritonGradient | CudaGradient:
-        return KERNELS[language](fused, g, index, Tiles(fused, language, strides, scalars), known, seen)
+    def kernel(whole: bool = False) -> TritonGradient | CudaGradient:
+        beyond = None if whole else seen
+        return KERNELS[language](fused, g, index, Tiles(fused, language, strides, scalars), known, beyond)
 
     seen: Beyond | None = None
     seen = _seen(g, index, kernel())
@@ -62,7 +64,8 @@ def plan_gradient(
     for along_rows, told in ((True, "rows"), (False, "columns")):
         lasts = [t for t in g.lasts if t.along_rows == along_rows]
         if lasts:
-            launches.append(kernel().multiplied(f"{name}_{told}", lasts, along_rows))
+            kept = g.kept if along_rows else ()
+            launches.append(kernel(bool(kept)).multiplied(f"{name}_{told}", lasts, kept, along_rows))
     rows = index.extents["batches"], index.extents["rows"]
     return GroupPlan(name, tuple(launches), ((rows, g.gathered),) * len(known))
 

@@ -11,6 +11,7 @@ SHARES = ((32, 8, 4), (64, 8, 8), (128, 8, 16), (256, 8, 32), (512, 16, 32))
 """Up to so many columns: warps that share rows, elements of a thread."""
 BESIDE = 32  # rows of a block
 LONGEST_ROW = 512
+FEWEST_ROWS = 4096  # that keep a device busy
 
 
 def lies_beside(body: Body) -> bool:

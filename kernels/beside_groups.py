@@ -19,10 +19,8 @@ from collections.abc import Mapping
 from ..translator.ir import Apply, Block, Fused, Statement, Var, inputs_of
 from ..translator.ops.core import Reduce, ReduceAttrs, Reshape
 from ..translator.passes.groups import close
-from .beside import BESIDE, LONGEST_ROW
+from .beside import BESIDE, FEWEST_ROWS, LONGEST_ROW
 from .grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
-
-FEWEST_ROWS = 4096  # that keep a device busy
 
 
 def with_rows_beside(block: Block, language: str) -> Block:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.bounds import Status
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import DType
 from ..translator.ops.shapes import c_strides
@@ -16,11 +15,13 @@ from ..translator.records import dataclass
 from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .divisors import Divisors
 from .layout import INT32, Access, Layout, Strides, access_of
+from .looks import look
 from .loop_reductions import RUNNING
 from .loose import contracted, loose_values, normal_roots
-from .lower import (
+from .maps import Term
+from .online import gather, online_of
+from .values import (
     Call,
-    Chosen,
     Convert,
     Count,
     Fold,
@@ -35,8 +36,6 @@ from .lower import (
     Scan,
     Value,
 )
-from .maps import Term
-from .online import gather, online_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,6 @@ class Pass:
     scans: bool = False  # something runs along the row: all threads take every step together
     after: list[str] = field(default_factory=list)  # results of what was summed against a running maximum or mean
     gathering: int = 0  # bytes of the accumulators of one element (Triton) or thread
-
-
-@dataclass(slots=True)
-class Choices:
-    """Places given by integer arrays: (axis, name of the place), and the tests that they are within bounds."""
-
-    lines: list[str] = field(default_factory=list)
-    tests: list[str] = field(default_factory=list)
-    places: list[tuple[int, str]] = field(default_factory=list)
-    masked: list[int] = field(default_factory=list)  # the axes whose place has the shape of the mask (Triton)
 
 
 @dataclass(slots=True)
@@ -136,7 +125,7 @@ class Body:
             case Load():
                 return [self.declare(v, self.load(v, v.source))]
             case Look():
-                return self.look(v, v.source)
+                return look(self, v, v.source)
             case Scalar(param=param):
                 return self.scalar(v, param)
             case Count(value=value):
@@ -280,81 +269,6 @@ class Body:
     def bound(self, axis: int, n: int) -> str:
         """A bound as text: 0 and 1, mostly the width of an edge, as literals; others follow from the extents."""
         return str(n) if n in (0, 1) else self.layout.shared("edge", ("edge", axis, n), n, self.lowered.names)
-
-    def look(self, v: Value, source: Look) -> list[str]:
-        """A load at places given by integers: negative ones count from the end; out of range nothing is read."""
-        pointer = self.pointer("in", source.param, v.name, v.dtype)
-        mask, access, strides = self.whole(v), self.accesses[id(v)], self.strides[source.param]
-        address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, self.lowered.names)
-        found = self.choices(v.name, source.param, source.chosen, v.args, mask)
-        address = self.chosen_address(v.name, source.param, address, found, strides)
-        if self.triton:
-            is_whole = self.mask(access) == f", mask={mask}" or any(strides[axis] for axis in found.masked)
-            address = self.spread(v, address, is_whole)
-        return [*found.lines, *self.look_inside(v, pointer, address, found.tests, mask)]
-
-    def choices(
-        self, hint: str, array: object, chosen: Sequence[Chosen | None], args: Sequence[Value], mask: str
-    ) -> Choices:
-        """The places that integer arrays give along axes of an array: their names, and the tests of their bounds."""
-        names, triton, found = self.lowered.names, self.triton, Choices()
-        for axis, c in enumerate(chosen):
-            if c is None:
-                continue
-            text = self.text(args[c.arg])
-            wide = self.dialect.convert(text, args[c.arg].dtype, np.dtype(np.int64))
-            wraps = c.inside is not Status.IN_RANGE
-            if not wraps and wide.isidentifier():
-                found.places.append((axis, wide))
-                continue
-            at, size = names.fresh(f"{hint}_at"), self.size(hint, array, axis, c) if wraps else ""
-            if triton:
-                found.masked.append(axis)
-                found.lines.append(f"{at} = tl.where({mask}, {wide}, 0)")
-                found.lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
-            else:
-                own = f"{bare(text)} < 0 ? {wide} + {size} : {wide}" if wraps else wide
-                found.lines.append(f"const long long {at} = {own};")
-            if c.inside is Status.UNKNOWN:
-                found.tests.append(f"({at} >= 0) & ({at} < {size})" if triton else f"{at} >= 0 && {at} < {size}")
-            found.places.append((axis, at))
-        return found
-
-    def size(self, hint: str, array: object, axis: int, c: Chosen) -> str:
-        """The extent of an axis that is indexed by integers."""
-        return self.layout.shared(f"{hint}_size", (array, "size", axis), c.size, self.lowered.names)
-
-    def chosen_address(self, hint: str, array: object, address: str, found: Choices, strides: Strides) -> str:
-        """An address with the offsets of the places added that integers gave."""
-        terms = [] if address == "0" else [address]
-        for axis, at in found.places:
-            stride = strides[axis]
-            if stride == 1:
-                terms.append(at)
-            elif stride:
-                step = self.layout.shared(f"{hint}_stride", (array, "step", axis), stride, self.lowered.names)
-                terms.append(f"{at} * {step}")
-        return " + ".join(terms) or "0"
-
-    def look_inside(self, v: Value, pointer: str, address: str, tests: Sequence[str], mask: str) -> list[str]:
-        """The load, and the flag where an index is out of range."""
-        if not tests:
-            load = f"tl.load({pointer} + {address}, mask={mask})" if self.triton else f"{pointer}[{address}]"
-            return [self.declare(v, load)]
-        flag = self.pointer("partial", 0, "outside", np.dtype(np.int32))
-        inside = self.lowered.names.fresh(f"{v.name}_inside")
-        zero = self.dialect.literal(v.dtype.type(0), v.dtype)
-        if self.triton:
-            return [
-                f"{inside} = {' & '.join(tests)}",
-                f"tl.store({flag} + tl.zeros_like({inside}).to(tl.int32), 1, mask={mask} & ({inside} == 0))",
-                self.declare(v, f"tl.load({pointer} + {address}, mask={mask} & {inside}, other=0)"),
-            ]
-        return [
-            f"const bool {inside} = {' && '.join(tests)};",
-            f"if (!{inside}) *{flag} = 1;",
-            self.declare(v, f"{inside} ? {pointer}[{address}] : {zero}"),
-        ]
 
     @property
     def triton(self) -> bool:

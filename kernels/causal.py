@@ -24,15 +24,20 @@ from ..translator.ops.core import Elementwise
 from ..translator.passes.alignment import reduction_kind
 from ..translator.passes.groups import close
 from .layout import INT32, Space
-from .lower import Call, Convert, Count, Load, Number, Position, Value
 from .tiles import Tile, applies, statements_for
-from .vanishing import by_chance
+from .values import Call, Convert, Count, Load, Number, Position, Value
 
 WORTH = 1 << 33  # operations of both products, half of which take as long as one such reduction
 TRIED = 8  # places behind the diagonal
 LOW = -2000.0  # of exponents this far below the largest nothing is left, in float64 either
 KEPT = {"greater_equal": 0, "greater": -1}  # how much further than i - j + k = 0 such a comparison reaches
 TURNED = {"less_equal": "greater_equal", "less": "greater", "greater_equal": "less_equal", "greater": "less"}
+ANALYTIC = frozenset(  # what of these is 0 at random places is 0 everywhere
+    ("add", "subtract", "multiply", "divide", "negative", "positive", "square", "sqrt", "reciprocal", "power"),
+).union(
+    ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "erf", "erfc"),
+    ("sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsinh", "arctan"),
+)
 OPPOSITE = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
 
 Line = dict[int | None, int]
@@ -104,7 +109,29 @@ def _tried(op: Elementwise, args: Sequence[Any], v: Value) -> Any:
     """What an operation gives; by chance where it might be something else at other places or for other products."""
     counted = all(a.dtype.kind in "biu" for a in v.args)
     endless = any(np.all(np.isinf(a)) for a in args)  # which is known of hidden scores, and of nothing else
-    return op.evaluate(*args) if counted or endless else by_chance(op, args, v.dtype.kind)
+    return op.evaluate(*args) if counted or endless else _by_chance(op, args, v.dtype.kind)
+
+
+def _by_chance(op: Elementwise, args: Sequence[Any], kind: str) -> Any:
+    """An operation of random numbers. Where it is not analytic, chance says which piece counts: the same one for the
+    same numbers.
+    """
+    if op.name in ANALYTIC:
+        return op.evaluate(*args)
+    if op.name == "where":
+        return np.where(*args)
+    pieces = args
+    if op.name in ("absolute", "fabs"):
+        pieces = (args[0], -args[0])
+    elif op.name not in ("maximum", "minimum", "fmax", "fmin"):
+        return _random(op.name, args, kind)
+    return np.where(_random("piece", args, "b"), *pieces)
+
+
+def _random(name: str, args: Sequence[Any], kind: str) -> Any:
+    values = np.stack(np.broadcast_arrays(*(np.asarray(a, np.complex128) for a in args)))
+    drawn = np.random.default_rng([*name.encode(), *values.tobytes()]).standard_normal(values.shape[1:])
+    return drawn > 0 if kind == "b" else np.rint(8 * drawn) if kind in "iu" else drawn
 
 
 def _axis(space: Space) -> int | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .lower import Call, Convert, Count, Fold, Load, Look, Lowered, Number, Scalar, Value
+from .values import Call, Convert, Count, Fold, Load, Look, Lowered, Number, Scalar, Value
 
 Column = np.ndarray[Any, Any]
 

@@ -29,8 +29,8 @@ from ..translator.ops import (
 from ..translator.ops.core import Elementwise
 from ..translator.rewrite import prune
 from .dialects import primitive, working
-from .lower import Call
 from .powers import by_products, exponent_of
+from .values import Call
 
 DEPTH = 8  # decompositions of decompositions; a longer chain would be a cycle
 

@@ -28,7 +28,7 @@ from .host import Scalar
 from .loop_checks import Checks, Failure, divides_counts
 from .loop_values import Array, Buffer, NotNative, Stored
 from .loops import INT, LoopWriter, arguments_of, loop_of
-from .lower import RESERVED
+from .names import RESERVED
 from .program import Argument, GroupPlan, Launch, Program, header
 from .render import render
 

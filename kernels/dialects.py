@@ -17,7 +17,7 @@ from ..translator.passes.numbers import shortest
 from ..translator.patterns import pattern
 from ..translator.records import dataclass
 from .complex_numbers import DEVICE_FORMS
-from .lower import Call, Number, Value
+from .values import Call, Number, Value
 
 HALVES = frozenset(("float16", "bfloat16"))
 _CALLS = ("libdevice.", "quick_exp(", "quick_tanh(", "tl.exp(", "tl.sqrt(")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..translator.records import dataclass
-from .lower import Call, Number, Value
+from .values import Call, Number, Value
 
 if TYPE_CHECKING:
     from .body import Body

@@ -23,13 +23,17 @@ from .dialects import accumulator
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """`total` is the least of the places `k` at which `x` is `top`, the largest or the least of its row."""
+    """`total` is the least of the places `k` at which `x` is `top`, the largest or the least of its row.
+
+    `extreme` makes that one, where the group does: the parts have it, too.
+    """
 
     total: Apply
     x: Var
     top: Var
     k: Var
     largest: bool
+    extreme: Apply | None
 
     folds = 2  # of `gathered`
 
@@ -79,7 +83,7 @@ def firsts_of(statements: Sequence[Apply], tops: Sequence[Var]) -> list[First]:
             extreme = _made(top, makers)
             known = extreme is not None and extreme.targets[0] in tops and _same_rows(extreme, s, x, makers)
             if known or (extreme is None and top in tops):
-                found.append(First(s, x, top, k, extreme is None or extreme.op is ops.MAX))
+                found.append(First(s, x, top, k, extreme is None or extreme.op is ops.MAX, extreme if known else None))
     return found
 
 

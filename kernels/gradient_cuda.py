@@ -149,15 +149,16 @@ class CudaGradient(GradientKernel):
         sections["sums"] = [(n, place) for n, place, _ in found]
         return self.launch(name, True, "summed", sections)
 
-    def multiplied(self, name: str, lasts: Sequence[Last], along_rows: bool) -> Launch:
-        """The last products of blocks of rows, or of columns."""
+    def multiplied(self, name: str, lasts: Sequence[Last], matrices: Sequence[Var], along_rows: bool) -> Launch:
+        """The last products of blocks of rows, or of columns; and matrices that are stored."""
         weights = list(dict.fromkeys(t.weight for t in lasts))
-        sides, inside = self.within(weights)
-        parts = []
+        sides, inside = self.within([*weights, *matrices])
+        kept = self.kept(inside, matrices)
         shared = list(sides) if self.engine.name == "half" else []  # the others lie in one order only
         parts = [self.part(t, shared, "accumulator") for t in lasts]
         self.tiles.settle()
-        sections: Sections = {"firsts": self.firsts(sides, along_rows), "lines": inside.lines()}
+        stores = [text for tile in kept for text in (*tile.lines(), *tile.stores())]
+        sections: Sections = {"firsts": self.firsts(sides, along_rows), "lines": [*inside.lines(), *stores]}
         sections["rows_known"] = self.rows_known(inside)
         found = []
         for t, (other, stored) in zip(lasts, parts, strict=True):

@@ -11,8 +11,8 @@ from ..translator.ops.core import ReduceAttrs
 from .causal import Beyond
 from .dialects import accumulator
 from .gradient_pattern import First, Gradient, Indices, Last, has_operand
-from .lower import Load
 from .tiles import Held, Tile, Tiles, applies, statements_for
+from .values import Load
 
 
 class GradientKernel:
@@ -83,6 +83,13 @@ class GradientKernel:
             other = self.tiles.tile([t.other], t.other_labels, [index.batch, summed, channel])
         held = {t.target: Held(own, accumulator(t.dtype), t.out)}
         return other, self.tiles.tile([t.target], t.out, [index.batch, kept, channel], held, stored=True)
+
+    def kept(self, inside: Tile, matrices: Sequence[Var]) -> list[Tile]:
+        """The matrices that go to memory as they are; `inside` computes them last."""
+        made = inside.lowered.outputs[len(inside.lowered.outputs) - len(matrices) :]
+        held = [Held(inside.text(o.value), o.value.dtype, self.g.labels) for o in made]
+        own = zip(matrices, held, strict=True)
+        return [self.tiles.tile([v], self.g.labels, self.grid, {v: h}, stored=True) for v, h in own]
 
     # ---- what is left out --------------------------------------------------------------------------
 

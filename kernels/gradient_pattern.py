@@ -54,10 +54,14 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """The parts of the pattern; axes are labelled by their places in the scores, whose softmax goes along `column`."""
+    """The parts of the pattern; axes are labelled by their places in the scores, whose softmax goes along `column`.
+
+    `kept`: matrices like the scores that go to memory.
+    """
 
     firsts: tuple[First, ...]
     lasts: tuple[Last, ...]
+    kept: tuple[Var, ...]
     score: Var
     weight: Var
     largest: Apply
@@ -111,13 +115,16 @@ def match_gradient(fused: Fused) -> Gradient:
     firsts = tuple(_first(fused, s, axes[0], k) for k, s in enumerate(made))
     others = [s for s in products if s not in made]
     lasts = tuple(_last(fused, s, shape, axes[0], firsts, k) for k, s in enumerate(others))
-    if [t.target for t in lasts] != list(fused.body.results):
+    kept = tuple(r for r in fused.body.results[len(lasts) :] if isinstance(r, Var))
+    if (*(t.target for t in lasts), *kept) != fused.body.results or any(v.aval.shape != shape for v in kept):
         raise refused(fused, "products of this form around a softmax")
+    if kept and not any(t.along_rows for t in lasts):
+        raise refused(fused, "a matrix of scores beside products along its columns alone")
     total, weight = _total(fused, folds, largest, makers)
     score = largest.args[0]
     assert isinstance(score, Var)
     sums = tuple(s for s in folds if s is not largest and s is not total)
-    return Gradient(firsts, lasts, score, weight, largest, total, sums, shape, axes[0])
+    return Gradient(firsts, lasts, kept, score, weight, largest, total, sums, shape, axes[0])
 
 
 def _first(fused: Fused, s: Apply, column: int, place: int) -> First:
@@ -226,7 +233,6 @@ class Indices:
 
 
 ACROSS = {"depth": "k", "channels": "channel"}
-
 
 
 def has_operand(f: First, t: Last) -> bool:

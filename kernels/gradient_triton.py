@@ -10,9 +10,9 @@ from .dialects import accumulator, is_half
 from .facts import precision
 from .gradient_kernel import GradientKernel
 from .gradient_pattern import ACROSS, First, Gradient, Indices, Last
-from .lower import Value
 from .program import Launch, header, make_launch
 from .tiles import Held, Tile, Tiles
+from .values import Value
 
 BLOCKS = {"depth": "BLOCK_K", "channels": "BLOCK_C"}
 
@@ -120,10 +120,11 @@ class TritonGradient(GradientKernel):
             self.store(inside, len(self.known) + k, own)
         return self.launch(name, True)
 
-    def multiplied(self, name: str, lasts: Sequence[Last], along_rows: bool) -> Launch:
-        """The last products of blocks of rows, or of columns."""
+    def multiplied(self, name: str, lasts: Sequence[Last], matrices: Sequence[Var], along_rows: bool) -> Launch:
+        """The last products of blocks of rows, or of columns; and matrices that are stored."""
         weights = list(dict.fromkeys(t.weight for t in lasts))
-        sides, inside = self.within(weights)
+        sides, inside = self.within([*weights, *matrices])
+        kept = self.kept(inside, matrices)
         parts = []
         for t in lasts:
             own = self.tiles.names.fresh(t.target.hint)
@@ -131,7 +132,7 @@ class TritonGradient(GradientKernel):
         self.tiles.settle()
         (self.before if along_rows else self.walk).extend(self.loaded(inside))
         self.multiply(sides, along_rows)
-        self.walk += inside.lines()
+        self.walk += [*inside.lines(), *(text for tile in kept for text in (*tile.lines(), *tile.stores()))]
         for t, (own, other, stored) in zip(lasts, parts, strict=True):
             value = inside.lowered.outputs[weights.index(t.weight)].value
             text = self.dialect.convert(inside.text(value), value.dtype, t.dtype)

@@ -18,9 +18,9 @@ from dataclasses import field, replace
 from ..translator.records import dataclass
 from .body import Body, Pass
 from .divisors import Divisors
-from .lower import Fold, Load, Number, Position, Scan, Value
 from .neighbours import Neighbours
 from .program import Launch, make_launch
+from .values import Fold, Load, Number, Position, Scan, Value
 
 SHARES = (  # up to so many columns: threads of a row, elements of a thread
     (4, 1, 4), (8, 2, 4), (16, 4, 4), (32, 8, 4), (64, 16, 4), (128, 32, 4), (256, 32, 8), (512, 32, 16),

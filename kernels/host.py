@@ -21,7 +21,8 @@ from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .complex_numbers import ARITHMETIC, FORMS
 from .dialects import CUDA, MIXED, Cuda, call_expression, is_half
-from .lower import Call, Names, Number, Value
+from .names import Names
+from .values import Call, Number, Value
 
 _INTEGERS = {
     "floor_divide": "floor_divide({0}, {1})",
@@ -37,7 +38,11 @@ _FLOATS = {
 }
 _POWERS: dict[float, str] = {n: product("{0}", n, "({0} * {1})".format) for n in WHOLE}
 _FACTORS_OF_COMPLEX = 4  # `complex_power` loops for more
-_FLOAT_POWERS: dict[float, str] = {0.5: "sqrt{f}({0})", **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
+_IN_ARRAYS = {"multiply": "fused({0}, {1})", "square": "fused({0}, {0})", _POWERS[2]: "fused({0}, {0})"}
+"""Products of complex numbers in arrays, which NumPy's vectors fuse: what overflows is infinite there and NaN here."""
+_ROOT = "sqrt{f}({0})"
+_ROOT_OF_NUMBER = "({0} == -{2} ? {2} : sqrt{f}({0}) + 0)"  # {2} is infinity; pow of -0.0 is 0.0
+_FLOAT_POWERS: dict[float, str] = {0.5: _ROOT, **{-n: f"(1 / {_POWERS[n]})" for n in WHOLE}}
 
 
 HOST = replace(CUDA, wraps=True)
@@ -66,14 +71,27 @@ def constant(atom: Const, dtype: DType | None = None) -> Scalar:
 
 
 def expression(
-    op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], result: DType, dialect: Cuda = HOST
+    op: Elementwise,
+    args: Sequence[Scalar],
+    dtypes: Sequence[DType],
+    result: DType,
+    dialect: Cuda = HOST,
+    numbers: bool = False,
 ) -> str | None:
-    """An elementwise operation on scalars, in the loop's dtypes; None where it has to be decomposed."""
+    """An elementwise operation on scalars, in the loop's dtypes; None where it has to be decomposed. `numbers`: they
+    are no elements of arrays, of which NumPy takes some powers and products by other functions.
+    """
     template = _template(op, args, dtypes)
+    if template == _ROOT and (numbers or op.name == "float_power"):
+        template = _ROOT_OF_NUMBER
+    if dtypes[-1].kind == "c" and not numbers:
+        template = _IN_ARRAYS.get((template or "") if op.name == "power" else op.name) or template
     if template is not None and not dialect.wraps and dtypes[-1].kind == "i" and template in _POWERS.values():
         template = _INTEGERS[op.name]
     if template is not None:
         texts = [a.as_type(d) for a, d in zip(args, dtypes, strict=True)]
+        if template == _ROOT_OF_NUMBER:
+            texts.append(HOST.literal(np.asarray(np.inf, dtypes[0])[()], dtypes[0]))
         f = "f" if dtypes[0] == np.float32 else ""
         return HOST.call(template, texts, f)
     kind = "f" if dtypes[-1].kind == "V" else dtypes[-1].kind
@@ -128,8 +146,8 @@ WORDS = frozenset(
     """
     absolute alignas alignof and and_eq argument answered asm auto bitand bitor bits bool break case catch char class
     compl complex_t conjugate const const_cast constexpr continue convert decltype default delete do double
-    dynamic_cast else enum explicit export extern failed false float floor_divide for frame friend goto if inline int
-    integer_power joined larger linux long memory modulus mutable namespace new noexcept not not_eq nullptr of_parts
+    dynamic_cast else enum explicit export extern failed false float floor_divide for frame friend fused goto if inline
+    int integer_power joined larger linux long memory modulus mutable namespace new noexcept not not_eq nullptr of_parts
     operator or or_eq order pair pow powf private protected public quotient register reinterpret_cast remainder_of
     result return run short signbit signed sizeof smaller static static_assert static_cast struct switch template this
     thread_local
@@ -255,6 +273,15 @@ static inline long long __double_as_longlong(double x) {{ return bits<long long>
 
 COMPLEX = f"""
 {ARITHMETIC}
+static inline double fused(double x, double y, double z) {{ return __builtin_fma(x, y, z); }}
+static inline float fused(float x, float y, float z) {{ return __builtin_fmaf(x, y, z); }}
+template <class T> static inline complex_t<T> fused(complex_t<T> x, complex_t<T> y) {{
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return {{fused(x.re, y.re, -(x.im * y.im)), fused(x.re, y.im, x.im * y.re)}};
+#else
+    return x * y;
+#endif
+}}
 static inline complex_t<double> pair(_Complex double x) {{ return bits<complex_t<double>>(x); }}
 static inline complex_t<float> pair(_Complex float x) {{ return bits<complex_t<float>>(x); }}
 static inline _Complex double joined(complex_t<double> x) {{ return bits<_Complex double>(x); }}

@@ -48,10 +48,11 @@ from .dialects import TRITON, bare, call_expression, carrier, primitive, working
 from .layout import INT32
 from .loop_checks import divides_counts
 from .loops import loop_of
-from .lower import RESERVED, Call, Names, Number, Value
+from .names import RESERVED, Names
 from .powers import by_products
 from .program import Argument, GroupPlan, Launch, Program, header
 from .render import render
+from .values import Call, Number, Value
 
 LANES, WARPS = 64, 1  # of a block: one warp asks by one instruction, without a barrier, whether a lane is running
 MANY, EVEN_LANES, EVEN_WARPS = 1 << 18, 512, 4  # where all lanes take the same turns, nobody asks: 16 bytes at a time

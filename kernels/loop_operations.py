@@ -167,7 +167,8 @@ class Operations(Reductions):
         for computed_in in dtypes:
             self.type_name(computed_in)
         # Of Python's own numbers it has been asked whether they overflow.
-        text = expression(op, args, dtypes, result, HOST if all(a.weak for a in avals) else self.dialect)
+        dialect = HOST if all(a.weak for a in avals) else self.dialect
+        text = expression(op, args, dtypes, result, dialect, numbers=not any(a.shape for a in avals))
         if text is not None:
             return self.declare(hint, HOST.convert(text, result, dtype), dtype)
         if op.decompose is None:

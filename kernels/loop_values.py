@@ -20,7 +20,7 @@ from ..translator.records import dataclass
 from .dialects import is_half
 from .host import HOST, HostNames, Scalar, constant
 from .lifetimes import Lifetimes, reads_elements
-from .lower import Names
+from .names import Names
 
 Indices = tuple[str, ...]
 LARGEST_TABLE = 1_024  # elements of a constant array

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..translator.records import dataclass
 from .conditioning import ill_conditioned
-from .lower import Call, Convert, Fold, Lowered, Number, Value
+from .values import Call, Convert, Fold, Lowered, Number, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

@@ -7,15 +7,13 @@ addresses of loads.
 
 from __future__ import annotations
 
-import keyword
 import math
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from ..translator.bounds import Status, analyse, index_status, interval_of
+from ..translator.bounds import analyse, index_status, interval_of
 from ..translator.errors import Span
 from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import Apply, Atom, Const, DType, Function, Fused, Shape, Var
@@ -43,9 +41,7 @@ from ..translator.ops.core import (
     indexed_shape,
 )
 from ..translator.passes.alignment import without_ones
-from ..translator.records import dataclass
 from ..translator.tree import LEAF
-from . import complex_numbers
 from .maps import (
     FIXED,
     Bounds,
@@ -60,198 +56,29 @@ from .maps import (
     stored_map,
     within,
 )
+from .names import Names
+from .places import with_short_places
+from .values import (
+    Call,
+    Chosen,
+    Convert,
+    Count,
+    Fold,
+    Inside,
+    Load,
+    Look,
+    Lowered,
+    Number,
+    Output,
+    Place,
+    Position,
+    Scalar,
+    Scan,
+    Source,
+    Value,
+)
 
 MOST_VALUES = 64  # for each statement
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """An element of the array parameter at this position. The argument, if there is one, says whether it is there."""
-
-    param: int
-    map: Map
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An axis along which the argument `arg` of a value chooses; `inside`: what is known of its indices.
-
-    `size` is the axis' extent.
-    """
-
-    arg: int
-    size: int
-    inside: Status
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The element of an array parameter at a place that integers choose: `map` is of the other axes."""
-
-    param: int
-    map: Map
-    chosen: tuple[Chosen | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a store: `map` covers the axes that no array indexes, `args` index the others.
-
-    `positions`: the axes of the domain that the arrays of integers have.
-    """
-
-    map: Map
-    chosen: tuple[Chosen | None, ...]
-    args: tuple[Value, ...]
-    positions: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A parameter passed by value."""
-
-    param: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A constant that follows from the extents (the n of a mean): passed by value, so that no source depends on it."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """An index itself (iota)."""
-
-    term: Term
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """Whether a store's slices have the element at these indices of the domain; if there is an argument, it holds too.
-
-    `bounds`: (axis, the first index inside, the first one behind it), of which one is within the axis at least.
-    """
-
-    bounds: Bounds
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An elementwise operation on arguments converted to `dtypes`."""
-
-    op: Elementwise
-    dtypes: tuple[DType, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Convert:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """The reduction of the argument along the row; `op` is sum, prod, max, min, any or all."""
-
-    op: Reduce
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """The reductions of all that stands before an element in its row, and of it; `op` is cumsum or cumprod."""
-
-    op: Cumulative
-
-
-Source = Load | Look | Scalar | Number | Count | Position | Inside | Call | Convert | Fold | Scan
-
-
-@dataclass(slots=True, eq=False)
-class Value:
-    """`along`: it varies along the row. `stage`: how many reductions, one after another, it needs finished first."""
-
-    name: str
-    dtype: DType
-    source: Source
-    args: tuple[Value, ...]
-    along: bool
-    stage: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A stored value; its position is a map over the result's own axes."""
-
-    value: Value
-    aval_shape: Shape
-    dtype: DType
-    map: Map
-    along: bool
-
-
-@dataclass(slots=True)
-class Lowered:
-    """`values` are in an order in which they can be computed. `axes` are the reduced axes of the domain. `scalars` are
-    the parameters that are passed by value."""
-
-    domain: Shape
-    axes: tuple[int, ...]
-    values: list[Value]
-    outputs: list[Output]
-    names: Names
-    scalars: frozenset[int]
-    place: Place | None = None
-
-
-@dataclass(slots=True)
-class Names:
-    """Deterministic, unique names that are keywords of neither Python nor C."""
-
-    taken: set[str] = field(default_factory=set)
-    reserved: frozenset[str] = field(default_factory=lambda: RESERVED)
-    numbers: dict[str, int] = field(default_factory=dict)  # the last one behind each base
-
-    def restart(self, taken: set[str]) -> None:
-        """Give names again as they were given when so many were taken."""
-        self.taken, self.numbers = set(taken), {}
-
-    def fresh(self, hint: str) -> str:
-        base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "t"
-        base = base if base.isascii() and not base[0].isdigit() else "t"
-        n = self.numbers.get(base, 0)
-        name = f"{base}_{n}" if n else base
-        while name in self.taken or name in self.reserved or keyword.iskeyword(name):
-            n += 1
-            name = f"{base}_{n}"
-        self.numbers[base] = n
-        self.taken.add(name)
-        return name
-
-
-RESERVED: frozenset[str] = frozenset(
-    """
-    BLOCK Divisor EACH Earlier Exponentials First Largest Pack Product ROWS Rescaled SIDE Smallest Spread Sum
-    THREADS Together abs acos acosh across against_top asin asinh asm atan atan2 atanh auto before begin beyond
-    bfloat_t blockDim blockIdx bool break case cbrt ceil char chunk chunk_length chunks class column column_mask
-    columns const copysign cos cosh default delete distances divisor do double down earlier else end enum erf erfc exp
-    exp2 exp_against expm1 extern extreme_one extremes fabs false first first_column first_row float float32
-    float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t higher holds hypot i if index inline
-    inside int isinf isnan j0 j1 jn k known lane ldexp lgamma libdevice log log10 log1p log2 long mask max memory
-    middle min n nearer new next off operator partial piece plane planes position positions pow print private
-    public quotient range rank register remainder return rint round row row_mask row_threads rows rsqrt short
-    signbit signed sin sinh sizeof slot sqrt start static step stop struct switch tan tanh template tgamma this
-    thread threadIdx threefry2x32 threefry_bits32 throw tile tl together triton triton_helpers true trunc typedef
-    union unsigned using value virtual void volatile warp while whole widen wrapping_add wrapping_multiply
-    wrapping_negative wrapping_subtract y0 y1 yn WrappingProduct WrappingSum
-    """.split()  # noqa: SIM905
-).union(complex_numbers.WORDS)
 
 
 def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None, most: int = 0) -> Lowered:
@@ -263,7 +90,8 @@ def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None, mos
     Of a scatter the one output is what is stored. Raises UnsupportedError for what the kernel's axes cannot
     express, and for more values.
     """
-    return _Lowering(fused, scalars, names or Names(), most or MOST_VALUES * (len(fused.body.statements) + 16)).run()
+    most = most or MOST_VALUES * (len(fused.body.statements) + 16)
+    return with_short_places(_Lowering(fused, scalars, names or Names(), most).run())
 
 
 def gathers(s: Apply) -> bool:
@@ -475,7 +303,6 @@ class _Lowering:
             inner.append(FIXED if n == 1 else term)
         arg = self.value(s.args[0], tuple(inner))
         return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Fold(s.op), (arg,), False, s.span)
-
 
     def put(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         """The stored value inside the slices, the old value elsewhere; no array is read outside its extents."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..translator.ir import DType
 from .body import Body
 from .layout import Access
-from .lower import Load, Value
+from .values import Load, Value
 
 
 class Neighbours(Body):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..translator.records import dataclass
-from .lower import Call, Fold, Scan, Value
+from .values import Call, Fold, Scan, Value
 
 if TYPE_CHECKING:
     from .body import Body, Pass

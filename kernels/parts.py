@@ -20,6 +20,7 @@ from .program import Launch, make_launch
 from .spread import Spread, spreads_of
 
 MANY_BLOCKS = 1024  # enough to fill any device several times
+MOST_GATHERED = 1 << 15  # bytes of what a Triton program's 128 threads gather: half of their registers
 ENOUGH_BLOCKS = 128  # about one for each multiprocessor of a large device
 
 
@@ -49,10 +50,12 @@ class Chunks:
     length: int
 
 
-def chunks_of(layout: Layout, by_rows: bool, language: str) -> Chunks:
-    """As many as fill a device. `by_rows`: rows lie beside each other."""
+def chunks_of(layout: Layout, by_rows: bool, language: str, gathering: int = 0) -> Chunks:
+    """As many as fill a device. `by_rows`: rows lie beside each other. `gathering`: bytes gathered for each column."""
     if language == "triton":
         rows, block = (64, 32) if by_rows else (1, 1024)
+        while rows * block * gathering > MOST_GATHERED and block > 4:
+            block //= 2
     else:
         rows, block = (32, 8) if by_rows else (1, 256)
     tiles = max(1, -(-layout.rows // rows))

@@ -14,7 +14,7 @@ from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape,
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention, reach_groups
-from .beside import BESIDE, LONGEST_ROW, lies_beside, plan_beside
+from .beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, lies_beside, plan_beside
 from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
@@ -25,18 +25,21 @@ from .held import plan_held
 from .helpers import HELPERS
 from .lane_blocks import plan_lane_block
 from .layout import Access, Strides
-from .lower import RESERVED, Call, Fold, Inside, Load, Look, Lowered, Names, Position, Scan, lower
+from .lower import lower
+from .names import RESERVED, Names
 from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
 from .scatter import plan_scatter
 from .turned import fetched_again, plan_turned, turn_of
+from .values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few: a new row length seldom compiles anew
 CUDA_BLOCK = 256
 FEW_ROWS, LONG_ROW = 512, 1 << 14  # a block for each leaves multiprocessors with a few warps, so these are large
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
+FEW_COLUMNS, ELEMENTS = 64, 1024  # of a row that one thread takes; of a Triton program that takes such rows
 MOST_GATHERED = 64  # bytes of accumulators of a Triton program's thread, which has up to eight elements
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 ALIGNED = 16  # what Triton is promised of extents that are multiples of it
@@ -82,7 +85,8 @@ def plan(
             return plan(fused, "cuda", function, strides, scalars, shared)
         except UnsupportedError:  # an operation that only Triton has a form for
             pass
-    if fused.kind == "reduce":
+    few = _few_beside(fused, prepare(fused, lower(fused, by_value), language, strides or {}))
+    if fused.kind == "reduce" and not few:
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
     if fused.kind == "scan":
         body = prepare(fused, lower(fused, by_value), language, strides or {})
@@ -90,7 +94,10 @@ def plan(
         found = plan_scan(fused, body, name, strides or {}, by_value) if walks else None
         if found is not None:
             return found
-    launch = _plan_one(fused, lowered, language, name, strides or {}, shared)
+    if few:
+        launch = _plan_few_beside(prepare(fused, lowered, language, strides or {}), header(fused), name)
+    else:
+        launch = _plan_one(fused, lowered, language, name, strides or {}, shared)
     if any(a.role == "partial" for a in launch.arguments):
         return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True, zeros=1)
     return GroupPlan(name, (launch,))
@@ -218,6 +225,24 @@ def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -
     return make_launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, rows, constants, 4)
 
 
+def _few_beside(fused: Fused, body: Body) -> bool:
+    """Whether so many rows lie beside each other, and are so short, that each is one thread's, or few threads'."""
+    few = body.layout.columns <= FEW_COLUMNS and body.layout.rows >= FEWEST_ROWS
+    return fused.kind == "reduce" and few and walks_neighbours(body) and not own_parted(fused)
+
+
+def _plan_few_beside(body: Body, heading: list[str], name: str) -> Launch:
+    if not body.triton:
+        return _plan_neighbours(body, heading, name, "cuda")
+    layout = body.layout
+    block = 1 << (layout.columns - 1).bit_length() if layout.columns else 1
+    extents = [("rows", layout.rows), ("columns", layout.columns)]
+    rows = max(BESIDE, ELEMENTS // block)
+    constants, grid = (("ROWS", rows), ("BLOCK", block)), (_ceil(layout.rows, rows), 1)
+    sections: dict[str, object] = {"tile": body.tile()}
+    return make_launch(body, "row.triton.j2", name, heading, sections, extents, grid, block, constants, 4)
+
+
 def _reread(fused: Fused, body: Body) -> int:
     """Bytes of the arrays that passes after their first one read, where rows are longer than caches hold."""
     found, seen = 0, set[int]()
@@ -319,7 +344,7 @@ def _plan_reduce(
     """
     along = [o.along for o in whole.outputs]
     parted = own_parted(fused)
-    totals = {id(p.total) for p in parted}
+    totals = {id(s) for p in parted for s in (p.total, p.extreme if isinstance(p, First) else None)}
     folds = [s for s in fused.body.statements if isinstance(s, Apply) and isinstance(s.op, Reduce)]
     reduces = [s for s in folds if id(s) not in totals]
     _can_be_two_stages(fused, whole, parted, along)
@@ -330,9 +355,10 @@ def _plan_reduce(
     within = replace(fused.body, statements=(*fused.body.statements, *gathered), results=(*inner, *results))
     first = Fused((*inner, *stored), fused.args, within, "reduce", fused.span)
     body = prepare(first, lower(first, scalars), language, strides)
-    chunks = chunks_of(body.layout, walks_neighbours(body), language)
-    outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
     kinds = [*map(_partial_dtype, reduces), *(dtype for p in parted for _, dtype in p.parts)]
+    gathering = sum(kind.itemsize for kind in kinds)
+    chunks = chunks_of(body.layout, walks_neighbours(body), language, gathering)
+    outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
     partials = tuple(((*outer, chunks.count), kind) for kind in kinds)
     stage_one = first_stage(body, header(fused), name, chunks, len(reduces), parted, fused.targets, stored)
     if not all(along):
@@ -374,22 +400,15 @@ def _second_stage(
     made: dict[Var, list[Apply]] = {}
     for s, (shape, dtype) in zip(reduces, partials, strict=False):
         (target,) = s.targets
-        param = Var(f"{target.hint}_part", Aval(shape, dtype))
-        params.append(param)
-        assert isinstance(s.op, Reduce)
-        folded = Var(target.hint, Aval(shape[:-1], s.op.dtype(dtype)))
-        steps = [Apply((folded,), s.op, (param,), ReduceAttrs((len(shape) - 1,)), s.span)]
-        if folded.aval.dtype != target.aval.dtype:
-            cast = Var(target.hint, Aval(folded.aval.shape, target.aval.dtype))
-            steps.append(Apply((cast,), Cast(), (folded,), CastAttrs(target.aval.dtype), s.span))
-            folded = cast
-        steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
-        made[target] = steps
+        params.append(Var(f"{target.hint}_part", Aval(shape, dtype)))
+        made[target] = _from_parts(s, params[-1])
     others = iter(partials[len(reduces) :])
     for p in parted:
         parts = [Var(f"{p.x.hint}_{part}", Aval(*next(others))) for part, _ in p.parts]
         params += parts
         made[p.total.targets[0]] = p.together(parts)
+        if isinstance(p, First) and p.extreme is not None:
+            made[p.extreme.targets[0]] = _from_parts(p.extreme, parts[0])
     for own in fused.body.statements:
         assert isinstance(own, Apply)
         statements += made.get(own.targets[0], [own])
@@ -401,6 +420,20 @@ def _second_stage(
     args = (*params, *fused.args)
     block = Block((*params, *fused.body.params), tuple(statements), results)
     return Fused(targets, args, block, "row", fused.span), roles
+
+
+def _from_parts(s: Apply, part: Var) -> list[Apply]:
+    """A reduction's result from that of each chunk, which lie along the last axis."""
+    assert isinstance(s.op, Reduce)
+    (target,), shape = s.targets, part.aval.shape
+    folded = Var(target.hint, Aval(shape[:-1], s.op.dtype(part.aval.dtype)))
+    steps = [Apply((folded,), s.op, (part,), ReduceAttrs((len(shape) - 1,)), s.span)]
+    if folded.aval.dtype != target.aval.dtype:
+        cast = Var(target.hint, Aval(folded.aval.shape, target.aval.dtype))
+        steps.append(Apply((cast,), Cast(), (folded,), CastAttrs(target.aval.dtype), s.span))
+        folded = cast
+    steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
+    return steps
 
 
 def _redirect(a: Argument, count: int, roles: Sequence[int]) -> Argument:

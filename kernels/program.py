@@ -19,8 +19,8 @@ from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Cuda, Triton, carrier
 from .layout import INT32, Access, Strides, access_of, decomposition, make_layout
-from .lower import Load, Look, Lowered
 from .render import render
+from .values import Load, Look, Lowered
 
 if TYPE_CHECKING:
     from .loop_checks import Failure

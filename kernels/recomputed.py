@@ -6,9 +6,6 @@
     d_p = d_y @ v.T
     d_s = row(d_p, e, total)
     d_q, d_k, d_v = d_s @ k, ...
-
-What is left out besides: what a derivative says of the maximum that a softmax subtracts. It is a sum that is 0 whatever
-the scores are (`vanishing`), times where the maximum is.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from .contract import Roles, library_rate
 from .facts import Facts
 from .grouping import LONGEST, fits, inline, users_of
 from .tiles import statements_for
-from .vanishing import vanishing
 
 FLAT = ("contract", "row", "pointwise", "reduce")
 
@@ -52,7 +48,7 @@ def _is_flat(s: Statement) -> bool:
 
 class _Scores:
     """The matrices of scores around one softmax. `matrix`: values of their shape; `region`: the statements that make
-    these, and what is reduced of their rows; `lasts`: the products that take them.
+    these, and what is reduced of their rows; `lasts`: the products that take them; `kept`: what else sees of them.
     """
 
     def __init__(self, block: Block, owners: Mapping[int, Statement], flat: Sequence[Apply], shape: Shape) -> None:
@@ -65,11 +61,13 @@ class _Scores:
         self.counted: set[Var] = set()
         self.region: list[Apply] = []
         self.lasts: list[Apply] = []
+        self.kept: list[Var] = []
 
     def grown(self, top: Apply) -> bool:
-        """Find what belongs to the scores of which this is the largest. False: something else sees them, too."""
+        """Find what belongs to the scores of which this is the largest. False: sums of rows are seen elsewhere."""
         todo, readers = [a for a in top.args if isinstance(a, Var)], _readers(self.flat)
         rows: set[Var] = set()
+        seen: set[Var] = set()  # by what turns them
         while todo:
             v = todo.pop()
             if v in self.matrix or v in rows:
@@ -83,8 +81,10 @@ class _Scores:
                 if isinstance(s.op, Contract):
                     if is_row or s.targets[0].aval.shape == self.shape:
                         return False
+                elif not is_row and self._turns(s, top):
+                    seen.add(v)
                 elif isinstance(s.op, Reduce):
-                    if is_row or _axes(s) != _axes(top):
+                    if is_row:
                         return False
                     todo += s.targets
                 elif isinstance(s.op, Elementwise | Cast) or is_free(s):
@@ -95,7 +95,15 @@ class _Scores:
         self.rows, self.counted = rows, counted
         self.region = [s for s in self.flat if s.targets[0] in known | counted]
         self.lasts = [s for s in self.flat if isinstance(s.op, Contract) and self.matrix & {*s.args}]
-        return not any(self._is_seen(v) for v in known - counted)
+        own = self.matrix - counted
+        self.kept = [t for s in self.region for t in s.targets if t in own and (t in seen or self._is_seen(t))]
+        return not any(self._is_seen(v) for v in rows - counted)
+
+    def _turns(self, s: Apply, top: Apply) -> bool:
+        """Whether it takes a matrix by other axes than the softmax, or in another order."""
+        if isinstance(s.op, Reduce):
+            return _axes(s) != _axes(top)
+        return is_free(s) and (s.targets[0].aval.shape != self.shape or s.op.name == "transpose")
 
     def _is_seen(self, v: Var) -> bool:
         """Whether something that is not flat sees a value."""
@@ -103,33 +111,31 @@ class _Scores:
 
     # ---- groups ------------------------------------------------------------------------------------
 
-    def slice_of(self, lasts: Iterable[Apply]) -> list[Apply]:
-        """The statements of the region that these products need, and they themselves."""
+    def slice_of(self, lasts: Iterable[Apply], kept: Iterable[Var] = ()) -> list[Apply]:
+        """The statements of the region that these products need, and these matrices; and the products themselves."""
         lasts = list(lasts)
-        inside = statements_for([*self.region], [a for s in lasts for a in s.args if a in self.matrix], frozenset())
-        return [*inside, *lasts]
+        wanted = [a for s in lasts for a in s.args if a in self.matrix]
+        return [*statements_for([*self.region], [*wanted, *kept], frozenset()), *lasts]
 
-    def firsts(self, lasts: Iterable[Apply]) -> list[Apply]:
-        return [s for s in self.slice_of(lasts) if isinstance(s.op, Contract) and s.targets[0] in self.matrix]
+    def firsts(self, lasts: Iterable[Apply], kept: Iterable[Var] = ()) -> list[Apply]:
+        return [s for s in self.slice_of(lasts, kept) if isinstance(s.op, Contract) and s.targets[0] in self.matrix]
 
     def replaced(self, language: str, facts: Facts) -> Block | None:
         """The block with the scores made again; None: it is no gradient, or that is not worth it."""
         if len(self.firsts(self.lasts)) < 2:
             return None
-        made = {s.targets[0] for s in self.region}
-        changed = vanishing([*self.region, *self.lasts])
-        self.region = [s for s in changed if s.targets[0] in made]
-        self.lasts = [s for s in changed if s.targets[0] not in made]
         backward = [s for s in self.lasts if len(self.firsts([s])) > 1]
-        if not backward:
-            return None
+        if not backward or any(len(self.firsts([], [v])) < 2 for v in self.kept):
+            return None  # what else is seen is no gradient
         before = self._ancestors(self._inputs(backward))
         alone = [s for s in self.lasts if s not in backward and s.targets[0] in before]
         together = [s for s in self.lasts if s not in alone]
-        if {s.targets[0] for s in together} & self._ancestors(self._inputs(together)):
+        made = {s.targets[0] for s in together}.union(self.kept)
+        if made & self._ancestors(self._inputs(together)):
             return None  # one of them waits for another, as in derivatives of second order
-        chosen = (*([s] for s in alone), together)
-        groups = [close(self.slice_of(g), [s.targets[0] for s in g], "attention") for g in chosen]
+        groups = [close(self.slice_of([s]), s.targets, "attention") for s in alone]
+        results = [*(s.targets[0] for s in together), *self.kept]
+        groups.append(close(self.slice_of(together, self.kept), results, "attention"))
         if any(len(g.body.statements) > LONGEST or not fits(g, language) for g in groups):
             return None
         return self._rebuilt(groups) if self._is_worth(groups, language, facts) else None
@@ -155,6 +161,7 @@ class _Scores:
         """Whether the memory that is not moved makes up for the products that are made again."""
         owners = {id(s): s for s in self.owners.values()}.values()
         size = [nbytes(a) for s in owners for a in (*inputs_of(s), *s.targets) if a in self.matrix]
+        size += [-2 * nbytes(v) for v in self.kept]  # stored, and read
         ours = library = 0.0
         for s in (*self.firsts(self.lasts), *self.lasts):
             library += Roles(s).operations / library_rate(Roles(s), s.targets[0], facts)
@@ -178,7 +185,8 @@ class _Scores:
                 early = [t for t in made if t in asked and t not in gone]
                 for wanted in (*([t] for t in early), [t for t in left if t not in early]):
                     own = statements_for(inline(s), wanted, frozenset(gone).union(early) - {*wanted})
-                    statements += [close(own, wanted, "pointwise")] if wanted else []
+                    folds = s.kind != "contract" and any(isinstance(b.op, Reduce) for b in own)
+                    statements += [close(own, wanted, s.kind if folds else "pointwise")] if wanted else []
             elif left or not s.targets:
                 statements.append(s)
         block = replace(self.block, statements=tuple(_in_order(statements)))

@@ -20,10 +20,11 @@ from .body import Body
 from .dialects import accumulator
 from .layout import Layout, Strides
 from .loop_reductions import RUNNING
-from .lower import Fold, Load, Look, Lowered, Number, Output, Position, Scan, Value, lower
+from .lower import lower
 from .neighbours import Neighbours
 from .parts import ENOUGH_BLOCKS, Chunks, chunks_of, first_stage
 from .program import GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
+from .values import Fold, Load, Look, Lowered, Number, Output, Position, Scan, Value
 
 FOLDS = {op.name: op for op in (SUM, PROD, MAX, MIN)}
 THREADS = 256

@@ -23,9 +23,11 @@ from .body import DIALECTS, Body
 from .dialects import is_half, working
 from .facts import deterministic
 from .layout import INT32, Access, Strides, access_of, layout_over
-from .lower import Load, Look, Lowered, Value, lower, store_of
+from .looks import choices_of, chosen_address, size_of
+from .lower import lower, store_of
 from .parts import MANY_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
+from .values import Load, Look, Lowered, Value
 
 THREADS = 256
 MOST_BLOCKS = 1 << 16
@@ -102,7 +104,7 @@ class _Scatter:
         self.positions, self.name, self.written = layout.rows, fused.targets[0].hint, set[int]()
         choices = [self.place.chosen, *(v.source.chosen for v in lowered.values if isinstance(v.source, Look))]
         self.looks = any(c is not None and c.inside is Status.UNKNOWN for chosen in choices for c in chosen)
-        self.found = self.body.choices(self.name, "place", self.place.chosen, self.place.args, "mask")
+        self.found = choices_of(self.body, self.name, "place", self.place.chosen, self.place.args, "mask")
 
     @property
     def output_size(self) -> int:
@@ -148,7 +150,7 @@ class _Scatter:
 
     def address(self) -> str:
         plain = self.body.layout.address(self.name, ("out", 0), self.target, self.lowered.names)
-        return self.body.chosen_address(self.name, "place", plain, self.found, self.strides)
+        return chosen_address(self.body, self.name, "place", plain, self.found, self.strides)
 
     def slot(self) -> str:
         """The place as one number over the axes along which integers choose."""
@@ -160,7 +162,7 @@ class _Scatter:
     def size(self, axis: int) -> str:
         chosen = self.place.chosen[axis]
         assert chosen is not None
-        return self.body.size(self.name, "place", axis, chosen)
+        return size_of(self.body, self.name, "place", axis, chosen)
 
     @property
     def guard(self) -> str:

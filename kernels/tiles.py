@@ -19,8 +19,10 @@ from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Cuda, Triton
 from .layout import Access, Space, Strides, access_of, decomposition, layout_over
-from .lower import Load, Lowered, Names, Number, Output, Position, Value, lower
+from .lower import lower
 from .maps import FIXED, Map, Term
+from .names import Names
+from .values import Load, Lowered, Number, Output, Position, Value
 
 WORDS = frozenset(
     """accumulator batch block blocks channel_down first k slope score_left score_right slope_left slope_right

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from ..translator.records import dataclass
 from .body import Body
 from .layout import Access, Axis, layout_over
-from .lower import Call, Inside, Load, Look, Value
 from .program import Launch, make_launch
+from .values import Call, Inside, Load, Look, Value
 
 SECTOR = 32  # bytes that memory and caches move at once
 LANES = 32

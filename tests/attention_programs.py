@@ -38,6 +38,19 @@ def masked(q: Any, k: Any, v: Any, bias: Any, keep: Any) -> Any:
     return np.sum((softmax(q @ k.T + bias) * keep @ v) ** 2)
 
 
+def biased(q: Any, k: Any, v: Any, bias: Any) -> Any:
+    """One bias for all heads, of which each query and key has a number: the gradient of it is a sum over heads."""
+    scores = np.where(np.tri(bias.shape[0], bias.shape[1], dtype=bool), q @ np.swapaxes(k, -1, -2) + bias, -np.inf)
+    return np.sum((softmax(scores) @ v) ** 2)
+
+
+def positioned(q: Any, k: Any, v: Any, table: Any) -> Any:
+    """A bias for each distance and head."""
+    i, j = np.arange(q.shape[1]), np.arange(k.shape[1])
+    bias = table[i[:, None] - j + k.shape[1] - 1].transpose(2, 0, 1)
+    return np.sum((softmax(q @ np.swapaxes(k, -1, -2) + bias) @ v) ** 2)
+
+
 def some(*shape: int, seed: int = 0, dtype: Any = "f4") -> Any:
     return np.random.default_rng(seed + len(shape)).standard_normal(shape).astype(dtype)
 
@@ -47,6 +60,13 @@ def three(*shapes: tuple[int, ...], dtype: Any = "f4") -> list[Any]:
 
 
 HEADS = ((2, 70, 2, 16),) * 3
+BIASED = ((2, 70, 16), (2, 45, 16), (2, 45, 24))
+WITH_BIAS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "shared": (biased, [*three(*BIASED), some(70, 45)]),
+    "double": (biased, [*three(*BIASED, dtype="f8"), some(70, 45, dtype="f8")]),
+    "half": (biased, [*three(*BIASED, dtype="f2"), some(70, 45, dtype="f2")]),
+    "positioned": (positioned, [*three(*BIASED), some(114, 2)]),
+}
 CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "plain": (plain, three((70, 16), (45, 16), (45, 24))),
     "double": (plain, three((70, 16), (45, 16), (45, 16), dtype="f8")),

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
+from ..translator import ops
 from ..translator.ir import (
     Apply,
     Atom,
@@ -57,7 +58,7 @@ from ..translator.powers import whole
 from ..translator.printing.plan import has_output
 from . import host_calls
 from .shifted import SMALLEST as STAGED
-from .shifted import is_host_call, read_in_place
+from .shifted import is_host_call, is_native, read_in_place
 
 LEAST = 1 << 15
 """Bytes: programs whose arguments and results are all smaller are XLA's, with a short way there and back."""
@@ -226,8 +227,15 @@ class _Weighed:
                 self.numpy += _bytes(inner.args[0].aval) * self._byte + _rows_reduced(inner) * ROW
             elif isinstance(inner.op, Put):
                 self._put(inner)
-            elif not is_free(inner):
+            elif is_free(inner):
+                self._turn(inner)
+            else:
                 raise _NotWeighed
+
+    def _turn(self, s: Apply) -> None:
+        """NumPy's transposes are views."""
+        if s.op is ops.TRANSPOSE and is_native(s):
+            self.xla += _bytes(s.targets[0].aval) * TURNED
 
     def _put(self, s: Apply) -> None:
         """A store into an array: NumPy and XLA copy what they may not write, XLA all arguments."""
@@ -261,6 +269,7 @@ class _Weighed:
         (target,) = s.targets
         read, written = sum(_bytes(a.aval) for a in s.args), _bytes(target.aval)
         if is_free(s):
+            self._turn(s)
             if s.op.name == "broadcast_to":
                 long = s.args[0].aval.shape[-1:] == target.aval.shape[-1:] >= (LINE,)
                 (self._lines if long else self._repeated).add(target)
@@ -268,6 +277,8 @@ class _Weighed:
         if isinstance(s.op, Put):
             self._put(s)
             return
+        if s.op.name == "reshape" and (s.args[0] in self._params or s.args[0] not in self._moved):
+            return  # of what lies in one piece
         self._store(s.targets)
         match s.op:
             case Elementwise() | Cast():

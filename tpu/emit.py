@@ -34,7 +34,6 @@ from ..translator.ir import (
     If,
     Invoke,
     Raise,
-    Range,
     Shape,
     Statement,
     Var,
@@ -103,7 +102,15 @@ from .emit_index import Store, index, put
 from .emit_join import joined
 from .emit_linalg import linalg
 from .emit_places import normalisers
-from .emit_python import check_function, check_growth, check_int, check_power, check_range
+from .emit_python import (
+    check_divisor,
+    check_function,
+    check_growth,
+    check_int,
+    check_negative,
+    check_power,
+    check_range,
+)
 from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
@@ -372,9 +379,9 @@ class Emitter:
         if not self.checked.statement(s):
             return self._computed(s, op)
         if divides_python_numbers(s):
-            self._check_divisor(s)
+            check_divisor(self, s)
         if refuses_negative(s):
-            self._check_negative(s)
+            check_negative(self, s)
         result = self._computed(s, op)
         if self.checked.outgrows(s):
             check_growth(self, s, result)
@@ -392,7 +399,7 @@ class Emitter:
         if answer is not None:
             return w.constant(answer, out.shape, BOOL)
         if op.name in ("power", "float_power"):
-            known = self._constant_power(s.args, dtypes, out.shape)
+            known = self._constant_power(op.name, s.args, dtypes, out.shape)
             if known is not None:
                 return known
             if loop_result.kind in "iu" and not self.checked.interval(s.args[1]).within(0, 63):
@@ -484,7 +491,7 @@ class Emitter:
         self.block(b.block((), (result,)))
         return self.result(result, s.targets[0])
 
-    def _constant_power(self, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
+    def _constant_power(self, name: str, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
         exponent = args[1]
         if not isinstance(exponent, Const) or exponent.aval.shape != () or exponent.aval.dtype.kind == "c":
             return None
@@ -492,15 +499,23 @@ class Emitter:
         if x.dtype.kind == "c":
             return constant_power(self.writer, x, float(exponent.value))
         wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves stay unrounded
-        found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
+        rooted = name == "power" and shape != ()
+        found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value), rooted)
         return found and self.writer.convert(found, x.dtype)
 
     def reshape(self, name: str, x: Value, s: Apply) -> Value:
         w, shape = self.writer, s.targets[0].aval.shape
         if name == "transpose":
             assert isinstance(s.attrs, AxesAttrs)
-            return w.transpose(x, s.attrs.axes)
+            return self._moved(x, s.attrs.axes) or w.transpose(x, s.attrs.axes)
         return w.broadcast(x, shape) if name == "broadcast_to" else w.reshape(x, shape)
+
+    def _moved(self, x: Value, axes: Sequence[int]) -> Value | None:
+        if self.target != "cpu":
+            return None
+        from .native import emit_transpose
+
+        return emit_transpose(self, x, axes)
 
     def create(self, name: str, s: Apply, attrs: CreateAttrs) -> Value:
         w = self.writer
@@ -577,24 +592,3 @@ class Emitter:
         # In this order XLA emits the earlier flag once; with a reduction in `bad`, it would do so twice per check.
         flag, zero = self.flag_value(), w.integer(0)
         self.flag = w.select(w.compare("NE", flag, zero), flag, w.select(bad, code, zero))
-
-    def check_step(self, step: Value, r: Range) -> None:
-        if self.checked.enabled and 0 in self.checked.interval(r.step):
-            w = self.writer
-            zero = w.compare("EQ", step, w.integer(0))
-            self.fail_where(zero, step, ValueError, "range() arg 3 must not be zero", None)
-
-    def _check_divisor(self, s: Apply) -> None:
-        w, of_ints = self.writer, all(a.aval.dtype.kind == "i" for a in s.args)
-        by = self.value(s.args[1])
-        zero = w.compare("EQ", by, w.splat(0, by))
-        rounded = "integer division or modulo" if of_ints else "float floor division"
-        what = "division" if s.op.name == "divide" else rounded
-        self.fail_where(zero, w.integer(0), ZeroDivisionError, f"{what} by zero", s)
-
-    def _check_negative(self, s: Apply) -> None:
-        w = self.writer
-        y = self.value(s.args[1])
-        bad = w.compare("LT", y, w.splat(0, y))
-        some = w.reduce(bad, w.constant(False, (), BOOL), "or", range(len(bad.shape)))
-        self.fail_where(some, w.integer(0), ValueError, refuses_negative(s), s)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..translator.ir import Apply, Block, Const, For, If, Range, Var, While, may_raise
 from ..translator.ops.core import Cast, Elementwise, Reshape
 from .emit_across import agreed, holds_collective
+from .emit_python import check_step
 from .interrupts import TURNS, is_function, poll, quiet
 from .writer import BOOL, I64, Value, Writer, tensor_type
 
@@ -232,7 +233,7 @@ def _plan(e: Emitter, r: Range) -> tuple[Number, Number, Number]:
         if size > 1:
             gap = w.divide(w.add(gap, w.integer(size - 1)), w.integer(size))
         return start, step, w.op("maximum", gap, w.integer(0))
-    e.check_step(step, r)
+    check_step(e, step, r)
     zero, one = w.integer(0), w.integer(1)
     forward = w.compare("GT", step, zero)
     a, b = _value(w, start), _value(w, stop)

@@ -96,20 +96,23 @@ def extreme(name: str, dtype: DType, second: Atom) -> Rule | None:
 # ---- powers --------------------------------------------------------------------------------------
 
 
-def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
-    """Powers that are a few products or a root; None for the others."""
+def power_by_constant(w: Writer, x: Value, exponent: float, rooted: bool) -> Value | None:
+    """Powers that are a few products or a root; None for the others. `rooted`: x ** 0.5 is the square root at -inf and
+    -0.0, too, as NumPy's of arrays; of numbers it is inf and 0.0 there.
+    """
     if (factors := whole(exponent)) is not None:
         return product(x, factors, w.multiply)
     if not is_float(x.dtype):
         return None
     if (factors := whole(-exponent)) is not None:
         return w.divide(w.splat(1, x), product(x, factors, w.multiply))
-    if exponent == 0.5:
+    if exponent == 0.5 and rooted:
         return w.op("sqrt", x)
-    if exponent == 1.5:
-        infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
-        return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
-    return None
+    if exponent not in (0.5, 1.5):
+        return None
+    infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow gives inf, not NaN, and 0.0 of -0.0
+    power = w.op("abs", w.op("sqrt", x)) if exponent == 0.5 else w.multiply(x, w.op("sqrt", x))
+    return w.select(infinite, w.splat(np.inf, x), power)
 
 
 def power_by_numpy(w: Writer, args: Sequence[Atom], given: Sequence[Value], shape: Shape) -> Value:

@@ -2,6 +2,8 @@
 
     math.sqrt(x)        ValueError where x is negative
     x / y, x ** y       ZeroDivisionError
+    range(a, b, step)   ValueError where the step is zero
+    a << i              ValueError where i is negative
     int(x)              ValueError for nan, OverflowError for what 64 bits do not hold
     i + j, i * j        WideIntError for what 64 bits do not hold: the caller runs the function itself then
 """
@@ -13,17 +15,43 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..translator.bounds import is_natural_power
+from ..translator.bounds import is_natural_power, refuses_negative
 from ..translator.errors import TOO_WIDE, PythonComplexError, WideIntError
-from ..translator.ir import Apply, DType
+from ..translator.ir import Apply, DType, Range
 from ..translator.ops.core import Elementwise
 from ..translator.ops.pythonic import error_of_infinity
-from .writer import F64, I64, Value, Writer
+from .writer import BOOL, F64, I64, Value, Writer
 
 if TYPE_CHECKING:
     from .emit import Emitter
 
 _DOMAIN = "math domain error"
+
+
+def check_divisor(e: Emitter, s: Apply) -> None:
+    """Check that nothing is divided by zero."""
+    w, of_ints = e.writer, all(a.aval.dtype.kind == "i" for a in s.args)
+    by = e.value(s.args[1])
+    rounded = "integer division or modulo" if of_ints else "float floor division"
+    what = "division" if s.op.name == "divide" else rounded
+    _fail(e, s, w.compare("EQ", by, w.splat(0, by)), ZeroDivisionError, f"{what} by zero")
+
+
+def check_negative(e: Emitter, s: Apply) -> None:
+    """Check the second operand of what takes no negative one: a shift, a power of integers."""
+    w = e.writer
+    y = e.value(s.args[1])
+    bad = w.compare("LT", y, w.splat(0, y))
+    some = w.reduce(bad, w.constant(False, (), BOOL), "or", range(len(bad.shape)))
+    _fail(e, s, some, ValueError, refuses_negative(s))
+
+
+def check_step(e: Emitter, step: Value, r: Range) -> None:
+    """Check the step of a range."""
+    if e.checked.enabled and 0 in e.checked.interval(r.step):
+        w = e.writer
+        zero = w.compare("EQ", step, w.integer(0))
+        e.fail_where(zero, step, ValueError, "range() arg 3 must not be zero", None)
 
 
 def check_function(e: Emitter, s: Apply, result: Value) -> None:

@@ -45,7 +45,12 @@ def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType, mi
     if name == "sum" and working.kind in "fc" and math.prod(x.shape[i] for i in attrs.axes) == 1:
         return w.convert(plus_zero(w, w.reshape(x, shape)), result)  # XLA would not begin at 0.0
     init = w.constant(identity_of(name, working), (), working)
-    return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], attrs.axes), result), shape)
+    axes = attrs.axes
+    if name == "sum" and working.kind in "fc" and len(axes) > 1 and _LINE < math.prod(x.shape) < _FUSED:
+        # line by line, then what they give: in one go each of them is added to all that came before
+        lines, x = axes[-1], w.op("optimization_barrier", w.reduce(x, init, "add", axes[-1:]))
+        axes = tuple(k - (k > lines) for k in axes[:-1])
+    return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], axes), result), shape)
 
 
 _OF_TRUTHS = {"sum": "add", "any": "maximum", "all": "minimum"}
@@ -200,9 +205,11 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
     faster = not batch and host_calls.multiplies_faster(dtype, math.prod(sizes.values()))
     as_it_is = (x.name in w.shifted or y.name in w.shifted) and host_calls.multiplies(attrs, x, y, dtype)
     on_host = w.host and (faster or as_it_is)
-    if not out and len(lhs) > 1 and lhs == rhs:
-        line = (_product(sizes, lhs),)
-        x, y, lhs, rhs, summed = w.reshape(x, line), w.reshape(y, line), lhs[:1], lhs[:1], [lhs[0]]
+    if len(summed) > 1 and not on_host and _adjacent(summed, lhs) and _adjacent(summed, rhs):
+        x, lhs = _summed_as_one(w, x, lhs, summed)
+        y, rhs = _summed_as_one(w, y, rhs, summed)
+        sizes[summed[0]] = _product(sizes, summed)
+        summed = summed[:1]
     turned = target == "cpu" and not (batch or on_host) and len(lhs) == 2 and lhs[0] in summed and out
     if turned and _worth_turning(sizes, dtype):
         x, lhs = w.op("optimization_barrier", w.transpose(x, (1, 0))), (lhs[1], lhs[0])
@@ -217,6 +224,19 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
         parts.append("precision = [HIGHEST, HIGHEST]")
     z = w.op("dot_general", x, y, shape=tuple(sizes[s] for s in have), attrs=", ".join(parts))
     return w.transpose(z, [have.index(s) for s in out])
+
+
+def _adjacent(summed: Sequence[int], labels: Sequence[int]) -> bool:
+    """Whether these labels stand behind each other, in their order."""
+    start = labels.index(summed[0])
+    return list(labels[start : start + len(summed)]) == list(summed)
+
+
+def _summed_as_one(w: Writer, x: Value, labels: Sequence[int], summed: Sequence[int]) -> tuple[Value, tuple[int, ...]]:
+    """An operand with the axes that are summed, which lie together, as one axis."""
+    start, stop = labels.index(summed[0]), labels.index(summed[-1]) + 1
+    shape = (*x.shape[:start], math.prod(x.shape[start:stop]), *x.shape[stop:])
+    return w.reshape(x, shape), (*labels[: start + 1], *labels[stop:])
 
 
 Side = tuple[Value, Sequence[int], Sequence[int]]  # an operand, its labels, those of them that are not summed

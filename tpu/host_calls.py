@@ -107,9 +107,14 @@ def scatters(array: Typed, dims: Sequence[Dim], count: int) -> bool:
 
 
 def multiplies(attrs: ContractAttrs, x: Typed, y: Typed, dtype: DType) -> bool:
-    """Whether a product is one of matrices and vectors, in numbers that BLAS knows."""
-    shared = set(attrs.lhs) & set(attrs.rhs)
-    flat = len(attrs.lhs) <= 2 and len(attrs.rhs) <= 2 and len(shared) == 1 and not shared & set(attrs.out)
+    """Whether a product is one of matrices and vectors, in numbers that BLAS knows: also one of arrays that are such
+    in other shapes, whose summed axes lie together.
+    """
+    lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
+    summed = tuple(label for label in lhs if label not in out)
+    free = [tuple(label for label in side if label not in summed) for side in (lhs, rhs)]
+    flat = all(summed in (side[: len(summed)], side[-len(summed) :]) for side in (lhs, rhs))
+    flat = flat and bool(summed) and out in (free[0] + free[1], free[1] + free[0])
     return flat and dtype.char in "fdFD" and x.dtype == y.dtype == dtype
 
 

@@ -38,6 +38,7 @@ from ..translator.ops.core import (
     ArgReduce,
     ArgReduceAttrs,
     At,
+    AxesAttrs,
     Cast,
     Concatenate,
     Contract,
@@ -61,6 +62,7 @@ from ..translator.ops.core import (
 from ..translator.records import dataclass
 from . import host_calls
 from .emit_guarded import is_slow
+from .native import native_transpose
 
 SMALLEST = 1 << 20
 """Bytes of an argument: a copy of fewer takes less than 0.1 ms."""
@@ -127,6 +129,8 @@ class _Reach:
                 self._rename(s.targets[0], s.args[0])
             case Reshape(name="broadcast_to"):
                 self._stream(s)
+            case Reshape(name="transpose") if is_native(s):
+                self._fuse(s.args)
             case Index() if _is_static(s):
                 self._stream(s)
             case Put() if _is_static(s):
@@ -172,6 +176,12 @@ class _Reach:
         for a in atoms:
             if isinstance(a, Var):
                 self.copied |= self.streamed.get(a, frozenset())
+
+
+def is_native(s: Apply) -> bool:
+    """Whether native code takes a transpose, which skips what is in front of a parameter."""
+    assert isinstance(s.attrs, AxesAttrs)
+    return native_transpose(s.args[0].aval, s.attrs.axes) is not None
 
 
 def is_host_call(s: Apply) -> bool:

@@ -33,8 +33,10 @@ from .make import lift
 from .passes.across import across
 from .passes.branches import joined_branches
 from .passes.certain import certain
+from .passes.columns import columns
 from .passes.counters import counters
 from .passes.dead import dead_code
+from .passes.dots import dots
 from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.kinds import kinds
@@ -117,7 +119,7 @@ def grouped(function: Function) -> Function:
     """The program with its statements grouped into kernels, after the rewrites of reductions that the target wants."""
     target = purpose().target
     if target not in ("triton", "cuda"):
-        sums: tuple[Pass, ...] = (sliding, across, ties) if target == "cpu" else (sliding, ties)
+        sums: tuple[Pass, ...] = (columns, dots, sliding, across, ties) if target == "cpu" else (sliding, ties)
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)

@@ -408,6 +408,9 @@ class Accelerated:
         if isinstance(entry, EitherEntry) and not any(arrays):
             from .numpycall import of_numpy
 
+            kinds = [p.kind for p in signature_of(self.fun).parameters.values()]
+            if inspect.Parameter.VAR_POSITIONAL in kinds:  # the program takes `*args` as one tuple
+                return None
             return of_numpy(type(self), entry, args)
         served = entry.compiled if isinstance(entry, EitherEntry) else entry
         assert isinstance(served, TargetEntry)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -87,10 +89,51 @@ def on_host(
     leaves = trees.leaves((tuple(args), dict(kwargs))) if leaves is None else leaves
     device = next((x.device for x in leaves if type(x) is Array), None)
     if device is None:
-        result = fun(*args, **kwargs)
+        result = _called(fun, args, kwargs)
         return lifted(result) if are_hosted(leaves) and any(is_plain(x) for x in trees.leaves(result)) else result
-    result = fun(*(_on_host(x) for x in args), **{k: _on_host(x) for k, x in kwargs.items()})
+    result = _called(fun, map(_on_host, args), {k: _on_host(x) for k, x in kwargs.items()})
     return trees.map(lambda x: device_put(x, device) if _is_data(x) else x, result)
+
+
+def _called(fun: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
+    """fun(*args, **kwargs), under a limit on recursion that does not count the frames of this package between the
+    user's call of an accelerated function and this one: a decorated function that calls itself goes as deep as the
+    plain one.
+    """
+    frames = _BEFORE_A_CALL
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
+        frames += 1
+        frame = frame.f_back
+    _limit.move(frames)
+    try:
+        return fun(*args, **kwargs)
+    finally:
+        _limit.move(-frames)
+
+
+_BEFORE_A_CALL = 1 if sys.version_info < (3, 12) else 0
+"""What Python counts when an object is called that is no function."""
+
+
+class _Limit:
+    """Python's limit on recursion, which all threads share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owed = 0  # what could not be taken back that near the limit, and a caller further out takes back
+
+    def move(self, frames: int) -> None:
+        with self._lock:
+            self._owed += frames
+            try:
+                sys.setrecursionlimit(sys.getrecursionlimit() + self._owed)
+            except RecursionError:
+                return
+            self._owed = 0
+
+
+_limit = _Limit()
 
 
 def _on_host(tree: Any) -> Any:

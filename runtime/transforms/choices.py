@@ -42,6 +42,7 @@ def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
 class Chosen:
     """The arguments that `argnums` names: their leaves in the signature, the types of these, and the tree of them."""
 
+    signature: Signature
     leaves: tuple[int, ...]
     avals: tuple[Aval, ...]
     tree: TreeDef
@@ -49,7 +50,7 @@ class Chosen:
     @classmethod
     def of(cls, arguments: Sequence[tuple[int, TreeDef]], signature: Signature, tree: TreeDef) -> Chosen:
         leaves = tuple(leaf for first, tree in arguments for leaf in range(first, first + tree.leaf_count))
-        return cls(leaves, tuple(signature.avals[i] for i in leaves), tree)
+        return cls(signature, leaves, tuple(signature.avals[i] for i in leaves), tree)
 
 
 def positional(fun: Fun, signature: Signature) -> list[tuple[int, TreeDef]]:

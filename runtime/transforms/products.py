@@ -86,7 +86,7 @@ def pushforward(fun: Fun, signature: Signature, has_aux: bool) -> Reading:
         feeds: list[int] = []
         for leaf, source in enumerate(inner.sources):
             if source in moved:
-                active[moving(function, positions, leaf)] = True
+                active[moving(function, positions, leaf, inner.signature)] = True
                 feeds.append(moved[source])
         return _outer(
             forward.jvp(function, active),

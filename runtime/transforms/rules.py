@@ -16,7 +16,7 @@ from ...translator.float0 import zeros_node, zeros_of
 from ...translator.ir import Atom, Block, Function, Var, const
 from ...translator.pipeline import Positions
 from ...translator.purpose import note_loops, purpose
-from ...translator.reading.signature import static_value
+from ...translator.reading.signature import Signature, static_value
 from ...translator.rewrite import splice_block
 from ...translator.tree import LEAF, Kind, TreeDef, beside, with_leaf_nodes
 from ..trees.tree_util import describe
@@ -85,7 +85,7 @@ def differentiable(
     keep = [inexact(aval) or not allow_int for aval in chosen.avals]
     for leaf, wanted in zip(chosen.leaves, keep, strict=True):
         if wanted:
-            places.append(moving(function, positions, leaf))
+            places.append(moving(function, positions, leaf, chosen.signature))
     return places, tangent_tree(chosen.tree, chosen.avals) if allow_int else chosen.tree
 
 
@@ -96,13 +96,13 @@ def _holds(tree: TreeDef, cls: type) -> bool:
     return any(_holds(child, cls) for child in tree.children)
 
 
-def moving(function: Function, positions: Positions, leaf: int) -> int:
+def moving(function: Function, positions: Positions, leaf: int, signature: Signature) -> int:
     """The place of a leaf that a derivative is taken with respect to. Raises DTypeError where it is specialised."""
     place = positions[leaf]
     if place is None:
         raise DTypeError(
-            f"the derivative with respect to argument leaf {leaf} of {function.name} does not exist: its value decides "
-            "a shape, a branch known in advance or an index, so the function is specialised on it"
+            f"the derivative with respect to {signature.leaf_name(leaf)}, of {function.name}, does not exist: "
+            "its value decides a shape, a branch known in advance or an index, so the function is specialised on it"
         )
     return place
 

@@ -7,6 +7,7 @@ import pytest
 from gradient_helpers import Program, active_leaves, check, check_source, count_ops, read_program
 
 from untraced import accelerate, grad
+from untraced.testing import check_grads
 from untraced.translator.derive import forward, reverse
 from untraced.translator.derive.tape import NeedTrip
 from untraced.translator.ir import For, Function, walk
@@ -398,3 +399,36 @@ def nested_and_gathered(x, c):
 def test_what_is_moved_between_loops_that_are_both_visited_twice():
     check_source(nested_and_gathered, X, 0.4, order=1)
     assert accelerate(grad(nested_and_gathered))(X, 0.4) == pytest.approx(grad(nested_and_gathered)(X, 0.4))
+
+
+class Held:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+def attributes_set_in_a_branch(x):
+    held = Held(a=x[0], b=x[1])
+    if x[1] > 0:
+        held.__dict__["a"] = x[1] * x[2]
+        held.b = held.a * 2
+    return held.a * x[0] + held.__dict__["b"]
+
+
+def attributes_set_in_a_loop(x):
+    held = Held(a=x[0], b=x[1])
+    for i in range(4):
+        held.__dict__.update(a=held.a * x[i])
+    return held.a * held.b
+
+
+def objects_made_in_a_loop(x):
+    s = 0.0
+    for i in range(4):
+        held = Held(a=x[i], b=s)
+        s = held.a**2 + np.sin(held.b)
+    return s
+
+
+@pytest.mark.parametrize("f", [attributes_set_in_a_branch, attributes_set_in_a_loop, objects_made_in_a_loop])
+def test_attributes_set_through_the_dict_of_an_object(f):
+    check_grads(f, (X,), order=2)

@@ -13,7 +13,8 @@ from untraced.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.derive.activity import linked_args
 from untraced.translator.ir import Apply, Aval, Var
-from untraced.translator.ops.core import NO_ATTRS, Domain, Elementwise
+from untraced.translator.ops.core import NO_ATTRS, Elementwise
+from untraced.translator.ops.samples import Domain
 
 SHAPES = ((3, 4), (4,), (3, 1))
 ROWS = [op for op in ops.ALL if isinstance(op, Elementwise)]

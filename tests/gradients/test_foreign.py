@@ -20,6 +20,9 @@ CASES = {
     "fresnel": lambda x: special.fresnel(x),
     "lambertw": lambda x: special.lambertw(x).real + special.lambertw(x + 0.3j, -1).imag,
     "wofz": lambda x: special.wofz(x + 0.5j).real,
+    "complex error functions": lambda x: (
+        special.erf(x + 0.5j).imag, special.erfc(x * 1j).imag, np.abs(special.erfcx(x + 1j * x)), special.erf(x),
+    ),
     "wrightomega": lambda x: special.wrightomega(x),
     "inverses": lambda x: (special.gammaincinv(2.0, x), special.gammainccinv(2.0, x), special.betaincinv(2.0, 3.0, x)),
     "inverses by a shape": lambda x: (special.gammaincinv(3.0 * x, x), special.gammainccinv(2.0 * x, 0.4)),
@@ -52,6 +55,18 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_to_order_2(name):
     check_grads(CASES[name], (X,), order=2)
+
+
+def test_zeta_less_one():
+    x = np.array([2.4, -0.6, 40.0])
+
+    def scaled(x):
+        return np.sum(special.zetac(x) * np.array([1.0, 1.0, 1e12]))
+
+    value, slope = value_and_grad(scaled)(x)
+    assert value == pytest.approx(scaled(x), rel=1e-13)
+    steps = 1e-5 * np.eye(3)
+    np.testing.assert_allclose(slope, [(scaled(x + h) - scaled(x - h)) / 2e-5 for h in steps], rtol=1e-8)
 
 
 def test_values_are_scipys():

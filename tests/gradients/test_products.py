@@ -133,7 +133,7 @@ def test_no_tangent_of_a_specialised_number_is_dropped():
         lambda: jacfwd(repeated, (0, 1))(2.0, 3.0),
         lambda: grad(repeated, (0, 1))(2.0, 3.0),
     ):
-        with pytest.raises(TypeError, match="its value decides a shape"):
+        with pytest.raises(TypeError, match="with respect to n, .*: its value decides a shape"):
             derivative()
     assert grad(repeated)(2.0, 3.0) == 3.0
     d_x, d_n = vjp(repeated, 2.0, 3)[1](1.0)

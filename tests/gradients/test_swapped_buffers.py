@@ -79,3 +79,58 @@ def test_a_buffer_with_another_name_is_refused() -> None:
 
     with pytest.raises(AliasError, match="rebound and written in place"):
         grad(f)(X)
+
+
+M = 4.0 * np.eye(5) + 0.3
+
+
+def jacobi(a, b, x):
+    y = np.empty_like(x)
+    error = 1.0
+    while error > 1e-3:
+        for i in range(len(x)):
+            y[i] = x[i] + (b[i] - a[i] @ x) / a[i, i]
+        error = np.max(np.abs(y - x))
+        x, y = y, x
+    return x
+
+
+def of_a_name_that_nobody_reads_again(b):
+    x = np.zeros(5)
+    solution = jacobi(M, b, x)
+    return np.sum(solution**2)
+
+
+def of_a_name_bound_anew(b):
+    x = np.zeros(5)
+    x = jacobi(M, b, x)
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("f", [of_a_name_that_nobody_reads_again, of_a_name_bound_anew])
+def test_buffers_of_a_function_that_is_called(f) -> None:
+    check_grads(f, (X,), order=1)
+
+
+def read_again(b):
+    x = np.zeros(5)
+    return np.sum(jacobi(M, b, x) ** 2) + x[0]
+
+
+def read_by_an_inner_function(b):
+    x = np.zeros(5)
+    read = lambda: x[0]  # noqa: E731
+    return np.sum(jacobi(M, b, x) ** 2) + read()
+
+
+def read_in_the_next_trip(b):
+    x = np.zeros(5)
+    for _ in range(2):
+        b = b + jacobi(M, b, x)
+    return np.sum(b)
+
+
+@pytest.mark.parametrize("f", [read_again, read_by_an_inner_function, read_in_the_next_trip])
+def test_buffers_that_the_caller_still_reads_are_refused(f) -> None:
+    with pytest.raises(AliasError, match="may be the memory of another array"):
+        grad(f)(X)

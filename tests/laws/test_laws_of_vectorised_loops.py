@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from laws_helpers import check_l2
-from random_programs import random_loops
+from random_loops import random_loops
 
 from untraced import accelerate
 

@@ -62,3 +62,10 @@ def test_files_that_a_document_names_are_there(document: Path) -> None:
     modules = re.findall(r"`((?:\w+/)+\w+)(?:\.py)?`", text)
     places = [ROOT, *(room.parent for room in ROOMS)]
     assert not [m for m in modules if not any((p / m).is_dir() or (p / f"{m}.py").exists() for p in places)]
+
+
+def test_the_readme_lists_the_settings() -> None:
+    package = (p.read_text() for room in ROOMS for p in room.glob("*.py"))
+    read = {name for text in package for name in re.findall(r'"(UNTRACED_[A-Z_]+)"', text)}
+    table = (ROOT / "README.md").read_text().partition("## Settings")[2]
+    assert set(re.findall(r"`(UNTRACED_[A-Z_]+)`", table)) == read

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,34 @@ def load(name: str) -> ModuleType:
 def test_no_example_is_forgotten() -> None:
     tested = {"digits_data_parallel", "digits_mlp", "find_the_leak", "heat", "magnetic_pendulum", "read_the_derivative"}
     assert {p.stem for p in EXAMPLES.glob("*.py")} == tested
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "heat --size 0",
+        "heat --steps -1",
+        "heat --target gpu",
+        "heat --plot missing/plate.png",
+        "digits_mlp --epochs 0",
+        "digits_mlp --batch 0",
+        "digits_mlp --batch 5000",
+        "digits_mlp --hidden 0",
+        "digits_mlp --seed -1",
+        "find_the_leak --columns 50",
+        "find_the_leak --iterations 0",
+        "magnetic_pendulum --size 3 --samples 10",
+        "digits_data_parallel --devices 8 --batch 7",
+        "digits_data_parallel --processes 0",
+        "read_the_derivative --target cpu",
+    ],
+)
+def test_a_wrong_option_is_told(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, *options = call.split()
+    with pytest.raises(SystemExit) as left:
+        load(name).main(options)
+    assert left.value.code == 2 and " error: " in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])

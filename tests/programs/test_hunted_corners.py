@@ -71,6 +71,17 @@ def partitioned(x, place):
     return np.partition(x, place)[place], np.argpartition(x, place)[place].shape
 
 
+@CASES(([5, 5, 5],), ((5, 2, 5),), ([-1, -1],), (5,))
+def partitioned_more_than_once(places):
+    x = np.arange(20, 0, -1)
+    return np.partition(x, places), np.argpartition(x, places)
+
+
+@CASES((3,), (2.0,), (np.float64(3),), (np.int8(2),))
+def columns_of_powers(n):
+    return np.vander(X, n)
+
+
 @CASES((1.0,), (1.5,), (np.nan,), (0,))
 def covariances(ddof):
     return np.cov(X, ddof=ddof)
@@ -80,6 +91,7 @@ THIRDS = np.array([0.15, 2.675, 1e-3, -2.25, 12.35])
 
 
 @CASES(*[(THIRDS.astype(a), np.zeros(5, b)) for a in "fd" for b in "fdD"], (K * 7, np.zeros(5)))
+@CASES(((THIRDS - 1j * THIRDS).astype("F"), np.zeros(5, "D")))
 def rounded_into(x, out):
     np.around(x, 1, out)
     return x.round(2, out=out.copy()), np.round(x, -1, out=out.copy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -287,6 +288,25 @@ def test_recursions_that_end_by_known_values_are_read_to_the_end() -> None:
     np.testing.assert_allclose(whole(x[:5]), counted_down(x[:5]), rtol=1e-14)
     assert not whole._cut
     np.testing.assert_allclose(whole(x), counted_down(x), rtol=1e-12)
+
+
+def deep(n, x):
+    return x if n == 0 or x < -1 else deep(n - 1, x) + 1
+
+
+def endless(x):
+    return endless(x + 1)
+
+
+def test_decorated_recursions_go_as_deep_as_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of its calls lie frames of this package: at a depth of 150 Python's limit was reached."""
+    limit = sys.getrecursionlimit()
+    for f in (deep, endless):
+        monkeypatch.setitem(globals(), f.__name__, accelerate(f, target="cpu"))
+    assert deep(700, 0.5) == 700.5
+    with pytest.raises(RecursionError, match="maximum recursion depth exceeded"):
+        endless(np.ones(2))
+    assert sys.getrecursionlimit() == limit
 
 
 def test_loops_in_recursions_count_as_many_calls() -> None:

@@ -507,3 +507,56 @@ def test_numbers_of_numpy_are_not_pythons(target):
         with pytest.raises(OverflowError):
             accelerate(divisors, target=target)(small, k)
     assert [v.tolist() for v in accelerate(divisors, target=target)(small, 10)] == [[2, 2], [20, 30]]
+
+
+def roots_of_elements(x: Any, k: Any) -> Any:
+    found = []
+    for i in range(3):
+        found.append(x[i] ** 0.5)
+        k = k**0.5
+    return found, k, np.float_power(x, 0.5)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("start", [-0.0, np.float64(-np.inf), np.float32(-0.0)])
+def test_roots_of_numbers_are_not_those_of_arrays(target, start):
+    """pow(-inf, 0.5) is inf and pow(-0.0, 0.5) is 0.0; `x ** 0.5` of an array is its square root."""
+    x = np.array([-np.inf, -0.0, 4.0])
+    expected = roots_of_elements(x, start)
+    got = accelerate(roots_of_elements, target=target)(x, start)
+    assert repr(got) == repr(expected)
+
+
+def smoothed(x: Any) -> Any:
+    s, y = 0.0, np.empty_like(x)
+    for i in range(len(x)):
+        s = 0.3 * s + (1 - 0.3) * x[i]
+        y[i] = s
+    return y, s
+
+
+def halved(x: Any) -> Any:
+    left, turns = 1, 0
+    while left > 0.001:
+        x = x * np.float32(0.5)
+        left = x.sum()
+        turns += 1
+    return x, left, turns
+
+
+def by_horner(x: Any) -> Any:
+    r = 0
+    for c in x:
+        r = r * 3 + c
+    return r
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("f", [smoothed, halved, by_horner])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
+def test_numbers_that_begin_as_pythons_are_compiled(target, f, dtype):
+    """The first turn rounds a Python number otherwise than the others NumPy's: CPython made every such call."""
+    x = np.array([3, 1, 0, 2], dtype)
+    made = accelerate(f, target=target)
+    assert repr(made(x)) == repr(f(x))
+    assert "of another type than in the program" not in made.inspect(x).source

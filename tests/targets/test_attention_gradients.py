@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from attention_programs import CASES, SLOW_MEMORY, layer, softmax, three, tolerance
+from attention_programs import CASES, SLOW_MEMORY, WITH_BIAS, layer, softmax, three, tolerance
 from host_cuda import HostCuda, aligned
+from translating import translated
 
 from untraced import grad, value_and_grad
 from untraced.kernels import attention_gradient
@@ -20,36 +21,26 @@ from untraced.kernels.backend import Backend
 from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
 from untraced.kernels.facts import H200, Facts
 from untraced.kernels.resources import resources_of
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
-
-
-def translated(function: Callable[..., Any], args: list[Any], language: str = "triton") -> Function:
-    return translate(function, abstract_with_leaves(function, tuple(args), {})[0], target=language).function
 
 
 def kinds(function: Callable[..., Any], args: list[Any], facts: Facts = SLOW_MEMORY) -> list[str]:
-    return [k.kind for k in kernels_of(translated(function, args), "triton", facts)]
+    return [k.kind for k in kernels_of(translated(function, args, "triton"), "triton", facts)]
+
+
+def last_words(function: Callable[..., Any], args: list[Any], facts: Facts) -> list[str]:
+    """Of the names of its kernels: what each does."""
+    return [k.name.rpartition("_")[2] for k in kernels_of(translated(function, args, "triton"), "triton", facts)]
 
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 LANGUAGES = ["triton", pytest.param("cuda", marks=needs_compiler)]
 
 
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Backend]]:
-    interpreter = TritonInterpreter()
-    yield {"triton": interpreter, "cuda": HostCuda()}
-    interpreter.close()
-
-
 @pytest.fixture
-def backend(backends: dict[str, Backend]) -> Backend:
-    return backends["triton"]
+def backend(interpreter: Backend) -> Backend:
+    return interpreter
 
 
 IN_CUDA = [pytest.param(n, "cuda", marks=needs_compiler) for n in ("plain", "double", "layer_half", "masked")]
@@ -67,6 +58,28 @@ def test_gradients(name: str, language: str, backends: dict[str, Backend]) -> No
     driver = driver_of(translated(derivative, args, language), language, SLOW_MEMORY).text
     matrix = ", ".join(map(str, (2, 2, 70, 70) if "layer" in name else (len(args[0]), 45)))
     assert f"empty(({matrix})" not in driver
+
+
+IN_BOTH = [(n, "triton") for n in WITH_BIAS] + [pytest.param(n, "cuda", marks=needs_compiler) for n in WITH_BIAS]
+
+
+@pytest.mark.parametrize(("name", "language"), IN_BOTH)
+def test_the_gradient_of_a_bias_takes_what_the_kernel_of_rows_stores(
+    name: str, language: str, backends: dict[str, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the diagonal, too, which the other kernels leave out."""
+    monkeypatch.setattr(attention_gradient, "WORTH", 0)
+    function, args = WITH_BIAS[name]
+    derivative = grad(function, argnums=(0, 1, 2, 3))
+    found = GpuExecutor(translated(derivative, args, language), backends[language], SLOW_MEMORY)(args)
+    for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
+        assert got.dtype == args[0].dtype and got.shape == want.shape
+        np.testing.assert_allclose(got.astype("f8"), want, rtol=0, atol=tolerance(args) * np.abs(want).max())
+    kernels = kernels_of(translated(derivative, args, language), language, SLOW_MEMORY)
+    own = [k.kind for k in kernels[[k.name.endswith("_softmax") for k in kernels].index(True) :]]
+    assert own[:4] == ["attention"] * 4 and "attention" not in own[4:] and "contract" not in own
+    if name != "positioned":
+        assert own[4:] in (["reduce"], ["reduce", "reduce"])
 
 
 ODD = np.where(np.arange(70)[:, None, None] == 60, np.float32(np.inf), np.float32(1))
@@ -122,7 +135,7 @@ def test_what_counts_at_some_places_alone_is_not_left_out(
     derivative = grad(function, argnums=(0, 1, 2))
     assert "attention" in kinds(derivative, args)
     with np.errstate(all="ignore"):
-        found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+        found = GpuExecutor(translated(derivative, args, "triton"), backend, SLOW_MEMORY)(args)
         for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
             largest = np.max(np.abs(want), initial=0, where=~np.isnan(want))
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * largest)
@@ -136,7 +149,7 @@ def test_the_value_is_of_a_kernel_of_its_own(backend: Backend) -> None:
     function, args = CASES["layer"]
     both = value_and_grad(function, argnums=(0, 1, 2))
     assert kinds(both, args).count("attention") == 5  # the value's, and four of the gradient's
-    value, *_ = GpuExecutor(translated(both, args), backend, SLOW_MEMORY)(args)
+    value, *_ = GpuExecutor(translated(both, args, "triton"), backend, SLOW_MEMORY)(args)
     np.testing.assert_allclose(value, function(*args), rtol=1e-5)
 
 
@@ -144,7 +157,7 @@ def test_keys_that_several_heads_share(backend: Backend) -> None:
     """One kernel gives what a group needs, and what needs another group's result."""
     args = three((2, 3, 20, 16), (2, 1, 33, 16), (2, 1, 33, 16))
     derivative = grad(heads, argnums=(0, 1, 2))
-    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+    found = GpuExecutor(translated(derivative, args, "triton"), backend, SLOW_MEMORY)(args)
     for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
@@ -162,7 +175,7 @@ def test_what_goes_through_the_maximum_is_left_out() -> None:
     """Its sums along rows are 0: with them there would be a kernel more."""
     function, args = CASES["plain"]
     derivative = grad(function, argnums=(0, 1, 2))
-    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY)]
+    names = last_words(derivative, args, SLOW_MEMORY)
     assert names[-4:] == ["softmax", "sums", "rows", "columns"] and names.count("sums") == 1
 
 
@@ -170,7 +183,7 @@ def test_long_rows_of_half_precision_are_worth_it_on_a_large_card() -> None:
     heads = [np.broadcast_to(np.zeros((), ml_dtypes.bfloat16), (2, 2048, 16, 128))] * 3
     args = [*heads, np.zeros((128, 128), ml_dtypes.bfloat16)]
     derivative = grad(layer, argnums=(0, 1, 2))
-    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", H200)]
+    names = last_words(derivative, args, H200)
     assert names[-4:] == ["softmax", "sums", "rows", "columns"]
     single = [a.astype("f4") for a in (*(h[:1, :64] for h in heads), args[3])]
     assert "attention" not in kinds(derivative, single, H200)
@@ -207,10 +220,10 @@ def test_cuda_kernels_keep_to_their_arrays() -> None:
     assert all(np.isfinite(d).all() for d in found)
 
 
-@pytest.mark.parametrize("architecture", [80, 90, 100])
+@pytest.mark.parametrize("architecture", [80, 90, pytest.param(100, marks=pytest.mark.slow)])
 def test_kernels_fit_the_devices(architecture: int) -> None:
     args = [*([np.zeros((1, 4096, 2, 64), "f2")] * 3), np.zeros((64, 64), "f2")]
-    kernels = kernels_of(translated(grad(layer, argnums=(0, 1, 2)), args), "triton", SLOW_MEMORY)
+    kernels = kernels_of(translated(grad(layer, argnums=(0, 1, 2)), args, "triton"), "triton", SLOW_MEMORY)
     for k in [k for k in kernels if k.kind == "attention"][1:]:
         made = compile_program(k.program, architecture, k.program.regular)
         assert made.shared <= 99 << 10 and resources_of(made.cubin, made.entry).stack <= 32
@@ -241,9 +254,9 @@ def layers(q: Any, k: Any, v: Any) -> Any:
 def test_each_of_two_layers_makes_its_scores_again(backend: Backend) -> None:
     args = three((20, 16), (45, 16), (45, 24))
     derivative = grad(layers, argnums=(0, 1, 2))
-    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY)]
+    names = last_words(derivative, args, SLOW_MEMORY)
     assert names.count("columns") == 2
-    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+    found = GpuExecutor(translated(derivative, args, "triton"), backend, SLOW_MEMORY)(args)
     for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 

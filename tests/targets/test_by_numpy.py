@@ -357,3 +357,19 @@ def test_tiny_programs_raise_what_python_raises_at_the_line() -> None:
         ours(1e200, 1.0)
     assert accelerate(lambda n: n * n + 1)(2**62) == 2**124 + 1
     assert ours(np.float64(1.0), 0.0) == np.inf
+
+
+def test_arguments_of_any_number_in_repeated_calls() -> None:
+    """The program takes `*rest` as one tuple, so no call goes straight to it."""
+
+    def all_of_them(*xs: Any) -> Any:
+        return np.cos(xs[0]) - xs[0]
+
+    def behind_one(x: Any, *rest: Any) -> Any:
+        return np.cos(x) + 2.0 * rest[0]
+
+    x = np.arange(6.0).reshape(2, 3)
+    for fun, args in ((all_of_them, (x,)), (all_of_them, (x, x)), (behind_one, (x, x + 1.0))):
+        compiled = accelerate(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(compiled(*args), fun(*args), rtol=1e-14)

@@ -14,7 +14,7 @@ from untraced import vmap
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.complex_numbers import DEVICE_FORMS
 from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.kernels.lower import RESERVED
+from untraced.kernels.names import RESERVED
 from untraced.translator import make, ops
 from untraced.translator.ops.core import Elementwise
 from untraced.translator.passes.fuse import fuse
@@ -131,6 +131,18 @@ def check(name: str, backend: HostCuda) -> None:
         assert (got.dtype, got.shape) == (want.dtype, want.shape)
         tolerance = 1e-4 if want.dtype.name in ("complex64", "float32") else 1e-10
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_products_have_the_bits_of_numpys(dtype: str) -> None:
+    """Its loops over arrays fuse a product and a sum where the processor can: what is chaotic goes the same way."""
+    x, y = numbers(500, dtype=dtype), numbers(500, dtype=dtype)
+    if np.array_equal((x * y).real, x.real * y.real - x.imag * y.imag):
+        pytest.skip("a processor whose sums of products NumPy does not fuse")
+    made, leaves = translated(lambda x, y: (x * y, x**2, np.square(x), x * np.conj(y)), (x, y), "cuda")
+    for got, want in zip(GpuExecutor(made, HostCuda())(leaves), (x * y, x**2, x * x, x * np.conj(y)), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 @needs_compiler

@@ -233,7 +233,7 @@ def test_a_loop_of_kernels_becomes_a_graph(target: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(Graph, "__call__", lambda self, values: (replays.append(1), called(self, values))[1])
     f = accelerate(heat, target=target)
     for seed in range(5):
-        u = np.random.default_rng(seed).normal(size=(50, 60))
+        u = np.random.default_rng(seed).normal(size=(12, 15))
         np.testing.assert_allclose(f(u, 20), heat(u, 20), rtol=1e-12)
     assert len(replays) == 4, "the graph was refused, or what it gives was not the loop's"
 

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from host_cuda import HostCuda
+from translating import translated
 
 from untraced import grad, random
+from untraced.kernels import beside_groups
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
 from untraced.kernels.facts import Facts
 from untraced.translator.errors import RaisedError
-from untraced.translator.ir import Function, Fused
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.ir import Fused
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
 LIBRARY = Facts(share={"float32": 0.01}, cuda_share={"float32": 0.01})  # products are the library's
 rng = np.random.default_rng(0)
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
-
-
-def translated(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
 
 
 def kernels(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> tuple[Kernel, ...]:
@@ -197,14 +185,14 @@ def noisy(key: Any, w: Any, x: Any) -> Any:
     return (kept @ w) * 2, np.sum(kept * kept @ w.T)
 
 
-LAYER = tuple((0.2 * rng.standard_normal(s)).astype("f4") for s in ((64, 96), (96,), (96, 64), (512, 64)))
+LAYER = tuple((0.2 * rng.standard_normal(s)).astype("f4") for s in ((64, 96), (96,), (96, 64), (160, 64)))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_backward_passes_make_elementwise_work_again(language: str, backends: dict[str, Any]) -> None:
     derivative = grad(layer, argnums=(0, 1, 2))
     made = kernels(derivative, LAYER, language)
-    hidden, outer = 512 * 96 * 4, 512 * 64 * 4
+    hidden, outer = 160 * 96 * 4, 160 * 64 * 4
     # Forward: x is read, the product and h are written, and read again; backward: h, the product, and cotangents.
     assert sum(k.bytes_moved for k in {k.lines: k for k in made}.values()) < 6.5 * hidden + 5 * outer
     check(derivative, LAYER, backends[language], 1e-4)
@@ -356,11 +344,29 @@ def test_short_rows_beside_each_other_are_one_kernel(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("shape", [(40, 30, 50), (2, 600, 3000), (300, 3, 7)])
-def test_rows_that_are_few_or_long_take_more(shape: tuple[int, ...], language: str, backends: dict[str, Any]) -> None:
+@pytest.mark.parametrize("shape", [(4, 30, 30), (2, 600, 80), (30, 3, 7)])
+def test_rows_that_are_few_or_long_take_more(
+    shape: tuple[int, ...], language: str, backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few, long, and with few neighbours, for a device that fewer rows keep busy."""
+    monkeypatch.setattr(beside_groups, "FEWEST_ROWS", 150)
     x = some(*shape)
     assert len(kernels(shares_of_columns, (x,), language)) > 1
     check(shares_of_columns, (x,), backends[language])
+
+
+def totals(x: Any) -> Any:
+    return np.mean(x * x, axis=0) + 1, np.max(x, axis=0), np.any(x > 3, axis=0)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("x", [some(4, 70, 65), some(64, 4100, dtype="f8"), some(33, 5000)[:, ::-1]])
+def test_reductions_of_short_rows_beside_each_other_have_one_stage(
+    x: Any, language: str, backends: dict[str, Any]
+) -> None:
+    (kernel,) = kernels(totals, (x,), language)
+    assert kernel.kind == "reduce"
+    check(totals, (x,), backends[language])
 
 
 @pytest.mark.parametrize("width", [48, 50])

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
 
 
 def take(x: Any, i: Any) -> Any:
@@ -115,10 +104,6 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-def translated(f: Any, args: Any, language: str) -> Function:
-    return translate(f, abstract_with_leaves(f, args, {})[0], target=language).function
-
-
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", CASES)
@@ -160,7 +145,7 @@ def test_compiled_ahead_of_time(language: str) -> None:
     pytest.importorskip("cupy")
     for name in ("take_half", "rows", "two_axes", "likelihood"):
         for k in kernels_of(translated(*CASES[name], language), language):
-            for architecture in (80, 90, 100):
+            for architecture in (80, 90, 100) if name == "rows" else (90,):
                 assert compile_program(k.program, architecture).cubin
 
 

@@ -15,6 +15,7 @@ import untraced
 from untraced import accelerate
 from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, platform, shifted
 from untraced.tpu.placement import MOST, Placements
+from untraced.translator.passes import dots
 
 NDArray = np.ndarray[Any, Any]
 pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="host calls are for Linux")
@@ -30,6 +31,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("SHORTEST_LINE", "SHORTEST_SUM", "SHORTEST_DOT"):
         monkeypatch.setattr(host_calls, name, 1)
     monkeypatch.setattr(emit_reduce, "_MANY", 1)
+    monkeypatch.setattr(dots, "LEAST", 1)
     monkeypatch.setattr(shifted, "SMALLEST", 1)
     monkeypatch.setattr(shifted, "NEGLIGIBLE", 0)
     monkeypatch.setattr(memory, "SMALLEST", 1)
@@ -163,6 +165,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "truths, whole lines": (truths, (np.repeat(TABLE[:4, :8], 4),)),
     "matrix times vector": (lambda x, y: (x @ y, y @ x.T), (TABLE, TABLE[0])),
     "vector times vector": (lambda x, y: x @ y, (TABLE[0], TABLE[1])),
+    "sums of products": (lambda x, y: (np.sum(x * y), np.mean(x**2, keepdims=True)), (TABLE, TABLE + 1)),
+    "norm": (lambda x: np.linalg.norm(x), (TABLE,)),
+    "products over two axes": (lambda x: np.tensordot(x, x, ([0, 1], [0, 1])), (TABLE.reshape(2, 3, 10),)),
+    "products of stacks": (lambda x, y: np.einsum("ijk,kl->lij", x, y), (TABLE.reshape(2, 3, 10), TABLE.T)),
     "extremes of arguments": (lambda x: (np.max(x) - np.min(x, axis=1), np.max(x.T, axis=0) + 1), (TABLE,)),
     "extremes of NaN": (lambda x: (np.max(x, axis=1) + 1, np.min(x) * 2), (np.where(TABLE > 1, np.nan, TABLE),)),
     "products along rows": (lambda x, y: np.einsum("ij,ij->i", x, y), (TABLE, TABLE + 1)),
@@ -346,6 +352,7 @@ IN_PLACE = [
     "sort", "order", "partition", "argmax", "running sums", "add at", "stored", "bincount", "complex product", "sums",
     "running sums of truths", "first truths",
     "extremes", "bounds", "matrix times vector", "vector times vector", "elementwise", "differences", "truths",
+    "sums of products", "norm", "products over two axes", "products of stacks",
 ]  # fmt: skip
 
 
@@ -360,7 +367,7 @@ def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: np.sum(x * x),
+        lambda x: np.sum(x * x, axis=0),
         lambda x: np.cumsum(x, axis=0),
         lambda x: np.abs(np.linalg.qr(x)[1]),
         lambda x: (x + 1.0) @ x.T,

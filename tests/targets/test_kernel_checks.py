@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -171,16 +171,6 @@ TRITON_FAULTS = {
     "into an argument": ("tl.store(y", "tl.store(x"),
     "Arrays are not equal": ("tl.where(mask, value, 0.0)", "value"),
 }
-
-
-@pytest.fixture(scope="module")
-def interpreter() -> Iterator[Any]:
-    pytest.importorskip("triton")
-    from triton_interpreter import TritonInterpreter
-
-    made = TritonInterpreter()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("message", [None, *TRITON_FAULTS])

@@ -12,7 +12,7 @@ from kernel_sources import BOTH, CUDA, TRITON
 
 from untraced.kernels import plan as planning
 from untraced.kernels.executor import kernels_of
-from untraced.kernels.lower import RESERVED
+from untraced.kernels.names import RESERVED
 from untraced.kernels.tiles import WORDS
 from untraced.translator.errors import DTypeError
 from untraced.translator.ir import Aval

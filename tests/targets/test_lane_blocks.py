@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,18 @@ import pytest
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.backend import Backend
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[TritonInterpreter]:
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
+@pytest.fixture
+def backend(interpreter: Backend) -> Backend:
+    return interpreter
 
 
 def collatz(n):
@@ -133,7 +130,7 @@ def translated(function: Any, args: tuple[Any, ...]) -> tuple[Function, list[Any
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_lanes(name: str, backend: TritonInterpreter) -> None:
+def test_lanes(name: str, backend: Backend) -> None:
     function, args = CASES[name]
     made, leaves = translated(function, args)
     lanes = [k for k in kernels_of(made, "triton") if k.kind == "lanes"]

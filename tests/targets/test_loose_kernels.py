@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
 BFLOAT = np.dtype(ml_dtypes.bfloat16)
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
-
-
-def translated(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
 
 
 def computed(function: Callable[..., Any], args: tuple[Any, ...], language: str, backends: dict[str, Any]) -> list[Any]:

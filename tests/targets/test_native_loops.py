@@ -276,6 +276,13 @@ def jordan(a):
     return a
 
 
+def overflowing(z, c, n):
+    for _ in range(n):
+        z = z * z + c
+        z = z**2 - c
+    return z
+
+
 CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (checksum, (R.integers(0, 256, 40).astype(np.uint8),)),
     (relaxed, (R.random((7, 9)),)),
@@ -298,6 +305,7 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (shortest, (R.normal(size=(40, 40)), 0)),
     (shortest, (R.normal(size=(40, 40)), 5)),  # counted from the end, and outside of the loop
     (jordan, (R.normal(size=(40, 40)),)),
+    *((overflowing, (1e100 * (R.normal(size=40) + 1j * R.normal(size=40)), 0.5, n)) for n in (1, 2, 3)),
     *((met_or_not, (R.normal(size=40), k)) for k in (0, 39, 17, -1, -40, 40, -(2**63), 2**63 - 1)),
 ]
 

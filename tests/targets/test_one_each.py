@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced import grad
 from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="the CUDA source is run as C++")
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
 
 
 def loss(x: Any, y: Any, w: Any) -> Any:
@@ -92,10 +81,6 @@ def arguments(shape: tuple[int, int], integers: str = "int64", dtype: str = "flo
     low = 0 if integers.startswith("u") else -shape[1]
     y = rng.integers(low, shape[1], shape[0]).astype(integers)
     return rng.standard_normal(shape).astype(dtype), y, rng.standard_normal(shape[0]).astype(dtype)
-
-
-def translated(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
 
 
 def check(function: Callable[..., Any], args: tuple[Any, ...], language: str, backends: dict[str, Any]) -> None:

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced import accelerate, grad, vmap
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.powers import BROKEN
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
 from untraced.translator.powers import FACTORS, WHOLE, product, whole
-from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 LANGUAGES = ("cuda", "triton")
 REALS = ("float32", "float64", "float16", "bfloat16")
 BITS = {"float32": 23, "float64": 52, "float16": 10, "bfloat16": 7}
 STEPS = 2.0  # units in the last place: CUDA's own function is off by 4
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0, 0.25, -3.0]
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
-
-
-def translated(function: Any, args: tuple[Any, ...], language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
 
 
 def reals(x: Any) -> Any:

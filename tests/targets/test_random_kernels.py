@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced import random, vmap
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.facts import H200
-from untraced.translator.ir import Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
 
 KEY = random.key(9)
 X = np.linspace(-1.0, 1.0, 77, dtype=np.float32).reshape(7, 11)
@@ -47,25 +43,6 @@ def walked(key: Any, x: Any) -> Any:
 
 
 PROGRAMS = [dropout, noisy_rows, wide, integers, walked, vmap(dropout, in_axes=(0, None))]
-
-
-@pytest.fixture(scope="module", params=["triton", "cuda"])
-def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "cuda":
-        if shutil.which("g++") is None:
-            pytest.skip("no host compiler")
-        yield HostCuda()
-        return
-    pytest.importorskip("triton")
-    from triton_interpreter import TritonInterpreter
-
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
-
-
-def translated(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda, aligned
+from host_cuda import aligned
 from product_programs import Case, likeliest, running, shares, some
 
 from untraced.kernels import plan, scans
@@ -17,17 +16,9 @@ from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.translator.ir import Aval
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 BACKENDS = [pytest.param("cuda", marks=needs_compiler), "triton"]
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"triton": interpreter, "cuda": HostCuda()}
-    interpreter.close()
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from translating import translated
 
 from untraced.kernels import layout, scatter
 from untraced.kernels.ahead import compile_program
@@ -21,17 +21,9 @@ from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 LANGUAGES = ("cuda", "triton")
-
-
-@pytest.fixture(scope="module")
-def backends() -> Iterator[dict[str, Any]]:
-    interpreter = TritonInterpreter()
-    yield {"cuda": HostCuda(), "triton": interpreter}
-    interpreter.close()
 
 
 def counts(i: Any) -> Any:
@@ -184,15 +176,14 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-def translated(name: str, language: str) -> Function:
-    function, args = CASES[name]
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
+def of_case(name: str, language: str) -> Function:
+    return translated(*CASES[name], language)
 
 
 def check(name: str, backend: Any, language: str, exact: bool = False) -> None:
     function, args = CASES[name]
     expected = function(*args)
-    got = GpuExecutor(translated(name, language), backend)(list(args))
+    got = GpuExecutor(of_case(name, language), backend)(list(args))
     for a, want in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
         a = np.asarray(a)
         assert (a.dtype, a.shape) == (want.dtype, want.shape)
@@ -203,7 +194,7 @@ def check(name: str, backend: Any, language: str, exact: bool = False) -> None:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_scatters(name: str, language: str, backends: dict[str, Any]) -> None:
-    assert "scatter" in {k.kind for k in kernels_of(translated(name, language), language)}
+    assert "scatter" in {k.kind for k in kernels_of(of_case(name, language), language)}
     check(name, backends[language], language)
 
 
@@ -225,7 +216,7 @@ def test_many_elements_for_few_places(language: str, dtype: str, backends: dict[
     v = rng.integers(-100, 100, i.size).astype(dtype)
     if dtype in ("i8", "u8"):
         v = (rng.integers(-(2**62), 2**62, i.size) >> rng.integers(0, 62, i.size)).astype(dtype)
-    function = translate(added, abstract_with_leaves(added, (x, i, v), {})[0], target=language).function
+    function = translated(added, (x, i, v), language)
     (kernel,) = [k for k in kernels_of(function, language) if k.kind == "scatter"]
     assert "add_in_block(block_sums" in kernel.source and kernel.program.constants == (("SHARED", 1024),)
     assert compile_program(kernel.program, 90).shared == 1024
@@ -240,7 +231,7 @@ def test_sums_of_blocks_fit_any_device() -> None:
     """What is longer goes to memory at once, and so does what is too short to pay."""
     for size, count, own in ((8192, 1 << 20, True), (8193, 1 << 20, False), (8192, 1 << 16, False), (10, 100, False)):
         args = np.zeros(size, "f4"), np.zeros(count, "i4"), np.zeros(count, "f4")
-        function = translate(added, abstract_with_leaves(added, args, {})[0], target="cuda").function
+        function = translated(added, args, "cuda")
         (kernel,) = [k for k in kernels_of(function, "cuda") if k.kind == "scatter"]
         assert (dict(kernel.program.constants).get("SHARED", 0) == 32_768) == own
         assert ("block_sums" in kernel.source) == own
@@ -251,7 +242,7 @@ def test_sums_in_order_are_numpy_s_to_the_bit(
     name: str, backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNTRACED_DETERMINISTIC", "1")
-    function = translated(name, "cuda")
+    function = of_case(name, "cuda")
     assert "argsort(part" in driver_of(function, "cuda").text
     assert all("add_at(" not in k.source for k in kernels_of(function, "cuda"))
     for language in LANGUAGES:
@@ -269,29 +260,29 @@ def test_places_out_of_range_raise_as_in_numpy(
         far = args[1].copy()
         far[5] = 1 << 40
         with pytest.raises(IndexError, match="index 1099511627776 is out of bounds for axis 0"):
-            GpuExecutor(translated(name, language), backends[language])([args[0], far, args[2]])
+            GpuExecutor(of_case(name, language), backends[language])([args[0], far, args[2]])
 
 
 def test_the_store_is_in_place_where_nobody_else_sees_it() -> None:
-    text = driver_of(translated("rows", "cuda"), "cuda").text
+    text = driver_of(of_case("rows", "cuda"), "cuda").text
     assert "copy(" not in text and text.count("empty(") == 1
-    assert driver_of(translated("added", "cuda"), "cuda").text.count("copy(") == 1  # which the user asks for
-    assert "copy(" in driver_of(translated("shown", "cuda"), "cuda").text
+    assert driver_of(of_case("added", "cuda"), "cuda").text.count("copy(") == 1  # which the user asks for
+    assert "copy(" in driver_of(of_case("shown", "cuda"), "cuda").text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_schedules_of_what_reads_its_result_are_not_tried(language: str) -> None:
     """It would be stored, and added, more than once."""
-    settled = settle(translated("rows", language), language)
+    settled = settle(of_case("rows", language), language)
     (group,) = [s for s in settled.body.statements if isinstance(s, Fused) and s.kind == "scatter"]
     assert [launch.choices for launch in plan(group, language).launches] == [()]
 
 
 def test_bytes_are_those_of_the_elements_and_of_the_places() -> None:
-    (kernel,) = [k for k in kernels_of(translated("rows", "triton"), "triton") if k.kind == "scatter"]
+    (kernel,) = [k for k in kernels_of(of_case("rows", "triton"), "triton") if k.kind == "scatter"]
     moved = 33 * 8 + 33 * 7 * 8 + 2 * 20 * 7 * 8
     assert kernel.bytes_minimum == moved and kernel.bytes_moved == moved + 8  # the flag goes out and comes back
-    (kernel,) = [k for k in kernels_of(translated("few", "triton"), "triton") if k.kind == "scatter"]
+    (kernel,) = [k for k in kernels_of(of_case("few", "triton"), "triton") if k.kind == "scatter"]
     assert kernel.bytes_minimum == 3 * 8 + 3 * 8 + 2 * 3 * 8  # of 50 elements three are touched
 
 
@@ -305,10 +296,10 @@ def test_indices_of_64_bits(backends: dict[str, Any], monkeypatch: pytest.Monkey
 def test_kernels_compile_ahead_of_time(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
     for name in ("pairs", "added_float16", "added_int8", "counts"):
-        for k in kernels_of(translated(name, language), language):
+        for k in kernels_of(of_case(name, language), language):
             assert compile_program(k.program, 90).cubin
     monkeypatch.setenv("UNTRACED_DETERMINISTIC", "1")
-    for k in kernels_of(translated("rows", language), language):
+    for k in kernels_of(of_case("rows", language), language):
         assert compile_program(k.program, 90).cubin
 
 
@@ -319,7 +310,7 @@ def test_additions_to_halves_leave_their_neighbours_as_they_are(dtype: Any, back
     x = np.asarray([-0.0, 1.5, 0.0, -0.0, np.inf, tiny, -tiny, 2.0, -np.inf], dtype)
     for i in (np.array([1, 7]), np.array([0, 3, 5, 8]), np.array([2, 4, 6])):
         v = np.asarray([0.25, -0.0, 3.0, 0.5], dtype)[: i.size]
-        function = translate(added, abstract_with_leaves(added, (x, i, v), {})[0], target="cuda").function
+        function = translated(added, (x, i, v), "cuda")
         (got,) = GpuExecutor(function, backends["cuda"])([x, i, v])
         np.testing.assert_array_equal(np.asarray(got).view("u2"), added(x, i, v).view("u2"))
 
@@ -327,7 +318,7 @@ def test_additions_to_halves_leave_their_neighbours_as_they_are(dtype: Any, back
 def test_additions_to_halves_are_the_device_s_own() -> None:
     pytest.importorskip("cupy")
     for name, kind, first in (("added_float16", "f16x2", 80), ("added_bfloat16", "bf16x2", 90)):
-        (program,) = [k.program for k in kernels_of(translated(name, "cuda"), "cuda") if k.kind == "scatter"]
+        (program,) = [k.program for k in kernels_of(of_case(name, "cuda"), "cuda") if k.kind == "scatter"]
         for architecture in (80, 90, 100):
             ptx = compile_program(program, architecture).ptx
             assert (f"red.global.add.noftz.{kind}" in ptx) == (architecture >= first)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import GuardedNumpy, HostCuda
+from host_cuda import HostCuda
+from translating import translated
 
 from untraced.kernels import lower
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.backend import Backend
 from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of, launched
-from untraced.translator.ir import Aval, Function
-from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.ir import Aval
 
 RNG = np.random.default_rng(6)
 
@@ -132,25 +131,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["triton", "cuda"])
-def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if shutil.which("g++") is None:
-        pytest.skip("no host compiler")
-    if request.param == "cuda":
-        made = HostCuda()
-        made.xp = GuardedNumpy()  # type: ignore[assignment]
-        yield made
-        return
-    pytest.importorskip("triton")
-    from triton_interpreter import TritonInterpreter
-
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
-
-
-def translated(function: Callable[..., Any], args: Any, language: str) -> Function:
-    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
+@pytest.fixture
+def backend(guarded_backend: Backend) -> Backend:
+    return guarded_backend
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

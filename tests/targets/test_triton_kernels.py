@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -30,9 +29,11 @@ from kernel_programs import (
     with_specials,
 )
 from product_programs import EXPONENTIALS, PLACES, VARIANCES, check_exponentials, check_variance
+from translating import translated
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.backend import Backend
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.launch import promises
 from untraced.kernels.resources import resources_of
@@ -45,29 +46,26 @@ from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
 from host_cuda import HostCuda  # noqa: E402
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[TritonInterpreter]:
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
+@pytest.fixture
+def backend(interpreter: Backend) -> Backend:
+    return interpreter
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_programs(name: str, backend: TritonInterpreter) -> None:
+def test_programs(name: str, backend: Backend) -> None:
     check(CASES[name], backend, tolerance(CASES[name]))
 
 
 @pytest.mark.parametrize("dtype", REDUCED_DTYPES)
-def test_reductions(dtype: str, backend: TritonInterpreter) -> None:
+def test_reductions(dtype: str, backend: Backend) -> None:
     function = reductions(dtype)
     check(function, backend, 2e-3, with_specials(function))
 
 
 @pytest.mark.parametrize("dtype", REDUCED_DTYPES)
-def test_places_of_extremes(dtype: str, backend: TritonInterpreter) -> None:
+def test_places_of_extremes(dtype: str, backend: Backend) -> None:
     check_places(dtype, backend)
 
 
@@ -75,7 +73,7 @@ FEW = ("nowhere", "integers", "least_integers")  # the interpreter takes seconds
 
 
 @pytest.mark.parametrize("name", [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in PLACES])
-def test_places_in_one_pass(name: str, backend: TritonInterpreter) -> None:
+def test_places_in_one_pass(name: str, backend: Backend) -> None:
     case = PLACES[name]
     function = case.translated("triton")
     kernels = kernels_of(function, "triton")
@@ -86,19 +84,19 @@ def test_places_in_one_pass(name: str, backend: TritonInterpreter) -> None:
 
 
 @pytest.mark.parametrize("name", VARIANCES)
-def test_variances_in_one_pass(name: str, backend: TritonInterpreter) -> None:
+def test_variances_in_one_pass(name: str, backend: Backend) -> None:
     check_variance(name, backend)
 
 
 @pytest.mark.parametrize("name", EXPONENTIALS)
-def test_sums_of_exponentials_in_one_pass(name: str, backend: TritonInterpreter) -> None:
+def test_sums_of_exponentials_in_one_pass(name: str, backend: Backend) -> None:
     check_exponentials(name, backend)
 
 
 @pytest.mark.parametrize("make", [softmax, logsumexp])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_sums_against_a_running_maximum(
-    make: Any, dtype: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+    make: Any, dtype: str, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one walk of a row too long for registers, with the one after it two."""
     monkeypatch.setattr(plan, "TILE", 1024)
@@ -111,29 +109,29 @@ def test_sums_against_a_running_maximum(
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_variances_in_the_walk_of_their_mean(
-    dtype: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+    dtype: str, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "TILE", 1024)
     monkeypatch.setattr(held, "SHARES", ())
     check_layer_norm_of_long_rows(dtype, 5000, backend)
 
 
-def test_casts(backend: TritonInterpreter) -> None:
+def test_casts(backend: Backend) -> None:
     function = casts()
     check(function, backend, 0.0)
 
 
-def test_views_of_arguments(backend: TritonInterpreter) -> None:
+def test_views_of_arguments(backend: Backend) -> None:
     function, leaves = views_of_arguments()
     check(function, backend, 1e-12, leaves)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_programs(seed: int, backend: TritonInterpreter) -> None:
+def test_random_programs(seed: int, backend: Backend) -> None:
     check(random_program(seed), backend, 1e-9)
 
 
-def test_scalars_keep_their_precision(backend: TritonInterpreter) -> None:
+def test_scalars_keep_their_precision(backend: Backend) -> None:
     function = program(
         "scalar", [("x", (3,), "f8"), ("s", (), "f8"), ("i", (), "i8")],
         lambda b, x, s, i: (make.multiply(b, make.add(b, x, s), 0.1), make.add(b, make.multiply(b, x, 0.0), i)),
@@ -152,10 +150,10 @@ def of_nothing_that_varies(x: Any) -> Any:
 
 @pytest.mark.parametrize("target", ["triton", "cuda"])
 @pytest.mark.parametrize("f", [by_false, of_nothing_that_varies])
-def test_what_is_known_of_constants_is_no_line(f: Any, target: str, backend: TritonInterpreter) -> None:
+def test_what_is_known_of_constants_is_no_line(f: Any, target: str, backend: Backend) -> None:
     """Decompositions compute with constants, and make arrays of them."""
     x = np.arange(6) % 3 > 0
-    function = translate(f, abstract_with_leaves(f, (x,), {})[0], target=target).function
+    function = translated(f, (x,), target)
     (got,) = GpuExecutor(function, HostCuda() if target == "cuda" else backend)([x])
     with np.errstate(divide="ignore"):
         want = f(x)
@@ -173,10 +171,10 @@ def compared(x: Any, y: Any) -> Any:
 @pytest.mark.parametrize("target", ["triton", "cuda"])
 @pytest.mark.parametrize("kinds", ["u8 i8", "u8 i4", "u8 i1"])
 def test_integers_with_and_without_a_sign_are_compared_exactly(
-    kinds: str, target: str, backend: TritonInterpreter
+    kinds: str, target: str, backend: Backend
 ) -> None:
     x, y = (np.array(n, d) for n, d in zip(([5, 2**64 - 4, 0, 5, 2**63, 3], [-4, -4, 0, 5, 7, 100]), kinds.split()))
-    function = translate(compared, abstract_with_leaves(compared, (x, y), {})[0], target=target).function
+    function = translated(compared, (x, y), target)
     for got, want in zip(
         GpuExecutor(function, HostCuda() if target == "cuda" else backend)([x, y]), compared(x, y), strict=True
     ):
@@ -184,7 +182,7 @@ def test_integers_with_and_without_a_sign_are_compared_exactly(
     assert all(compile_program(k.program, 90).cubin for k in kernels_of(function, target))
 
 
-def test_complex_numbers_run_as_cuda(backend: TritonInterpreter) -> None:
+def test_complex_numbers_run_as_cuda(backend: Backend) -> None:
     function = program(
         "complex", [("x", (3,), "c16")], lambda b, x: make.multiply(b, make.add(b, x, 1j), x)
     )  # fmt: skip
@@ -194,7 +192,7 @@ def test_complex_numbers_run_as_cuda(backend: TritonInterpreter) -> None:
     assert [k.language for k in kernels_of(fuse(function), "triton")] == ["cuda"]
 
 
-def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indices_of_64_bits(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "INT32", -1)
     for function in (softmax(9, 33), logsumexp(2, 17500), masked(7, 5), totals(300, 70), stencil(9, 14)):
         check(function, backend, tolerance(function))
@@ -257,8 +255,9 @@ def test_rounding_to_bfloat16_takes_away_what_quick_quotients_and_roots_are_off_
         np.testing.assert_array_equal(rounded.view(np.uint16), want.view(np.uint16))
 
 
-@pytest.mark.parametrize("architecture", [80, 90])
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize(
+    ("name", "architecture"), [*((n, 90) for n in COMPILED), *((n, 80) for n in list(COMPILED)[::3])]
+)
 def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
     kernels = kernels_of(fuse(COMPILED[name]), "triton")
     assert kernels

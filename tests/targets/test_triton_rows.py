@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, program, rows
 
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.backend import Backend
 from untraced.kernels.decompose import decompose
 from untraced.kernels.executor import kernels_of
 from untraced.kernels.plan import plan
@@ -19,23 +19,20 @@ from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.groups import close
 
 pytest.importorskip("triton")
-from triton_interpreter import TritonInterpreter  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[TritonInterpreter]:
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
+@pytest.fixture
+def backend(interpreter: Backend) -> Backend:
+    return interpreter
 
 
 @pytest.mark.parametrize("dtype", ROW_DTYPES)
-def test_rows(dtype: str, backend: TritonInterpreter) -> None:
+def test_rows(dtype: str, backend: Backend) -> None:
     check_rows(dtype, backend)
 
 
 @pytest.mark.parametrize("dtype", CAST_DTYPES)
-def test_casts_of_special_values(dtype: str, backend: TritonInterpreter) -> None:
+def test_casts_of_special_values(dtype: str, backend: Backend) -> None:
     check_casts(dtype, backend)
 
 
@@ -53,8 +50,10 @@ def test_numbers_out_of_range_wrap_around_on_a_device() -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "?"])
 def test_rows_compile_for_a_device(dtype: str) -> None:
-    """All operations in a few kernels; small blocks, since code for the device grows with elements for each thread."""
+    """In float32 all operations in a few kernels; else those with functions of the dtype, which may lack."""
     statements = [s for s in rows(dtype)[0].body.statements if isinstance(s, Apply)]
+    if dtype != "f4":
+        statements = [s for s in statements if s.op.primitive("triton", [a.aval for a in s.args])]
     for k in range(0, len(statements), 16):
         part = statements[k : k + 16]
         group = close(part, [s.targets[0] for s in part], "pointwise")

@@ -5,15 +5,13 @@ A few of each here; campaigns of hundreds are marked slow. `wide_programs.shrunk
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from attention_programs import SLOW_MEMORY
-from host_cuda import HostCuda
 from product_programs import KERNELS_WIN
 from wide_jobs import Job, batched, check, compare, differentiated, plain
 from wide_programs import Wide, random_wide
@@ -37,21 +35,6 @@ SPILLED = 256  # bytes of stack: small arrays of a loop's own, and what long sum
 slow = pytest.mark.slow
 QUICK = {"plain": (100, 400), "batched": (400,), "differentiated": (0,)}  # a second or two each
 CAMPAIGN = [(m, n) for m in QUICK for n in range(0, 4000, 100)]
-
-
-@pytest.fixture(scope="module", params=["triton", "cuda"])
-def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if shutil.which("g++") is None:
-        pytest.skip("no host compiler")
-    if request.param == "cuda":
-        yield HostCuda()
-        return
-    pytest.importorskip("triton")
-    from triton_interpreter import TritonInterpreter
-
-    interpreter = TritonInterpreter()
-    yield interpreter
-    interpreter.close()
 
 
 def job_of(seed: int, mode: str, statements: int = 6) -> tuple[str, Job | None]:

@@ -38,17 +38,35 @@ def texts() -> dict[str, str]:
 
 
 @cache
+def trees() -> dict[str, ast.Module]:
+    return {file: ast.parse(text) for file, text in texts().items()}
+
+
+@cache
+def words() -> dict[str, Counter[str]]:
+    """How often each stands in a file."""
+    return {file: Counter(WORD.findall(text)) for file, text in texts().items()}
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """At any depth; those that lie in no expression, which is where most of a tree is."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            yield inner
+            yield from statements(inner)
+
+
+@cache
 def parts() -> dict[str, tuple[list[Import], list[Definition]]]:
     """The imports and the definitions of each file, at any depth."""
     result: dict[str, tuple[list[Import], list[Definition]]] = {}
-    for file, text in texts().items():
+    for file, tree in trees().items():
         imports, definitions = result.setdefault(file, ([], []))
-        tree = ast.parse(text)
         when: dict[ast.AST, When] = dict.fromkeys(tree.body, "at once")
         for node in tree.body:
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
                 when |= dict.fromkeys(node.body, "for types")
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, Definition):
                 definitions.append(node)
             elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -149,7 +167,9 @@ def test_what_is_defined_is_used() -> None:
     """A name stands somewhere else than in its own definition: in the package, a template, an example, a document."""
     beside = [*(ROOT / "kernels").rglob("*.j2"), *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
     beside += ROOT.glob("examples/*.py")
-    uses = Counter(w for text in (*texts().values(), *(p.read_text() for p in beside)) for w in WORD.findall(text))
+    uses = Counter(w for p in beside for w in WORD.findall(p.read_text()))
+    for counted in words().values():
+        uses.update(counted)
     left = []
     for file, (_, definitions) in parts().items():
         lines = texts()[file].splitlines()
@@ -158,8 +178,10 @@ def test_what_is_defined_is_used() -> None:
             if is_namespace and not node.col_offset and not node.name.startswith("_"):
                 continue  # what users call
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            own = [w for line in lines[first - 1 : node.end_lineno] for w in WORD.findall(line) if w == node.name]
-            if uses[node.name] == len(own) and not node.name.startswith("__"):
+            own = "\n".join(lines[first - 1 : node.end_lineno])
+            if own.count(node.name) < uses[node.name] or node.name.startswith("__"):
+                continue
+            if uses[node.name] == WORD.findall(own).count(node.name):
                 left.append(f"{file}:{node.lineno} {node.name}")
     assert {name.split()[1] for name in left} <= CALLED_BY_OTHERS, left
 
@@ -184,16 +206,32 @@ def test_every_room_is_named_in_the_architecture() -> None:
     assert {p.replace(".", "/") for p in packages} == rooms
 
 
+def test_the_index_has_every_module(request: pytest.FixtureRequest) -> None:
+    """Each with what its docstring says first. `--update-golden` writes the index anew."""
+    rooms: dict[str, list[str]] = {}
+    for file, tree in trees().items():
+        room, name = Path(file).parent.as_posix(), Path(file).stem
+        if room != "." and not name.startswith("__"):
+            says = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
+            rooms.setdefault(room, []).append(f"- `{name}`: {says}")
+    listed = [f"## {room}\n\n" + "\n".join(sorted(lines)) + "\n" for room, lines in rooms.items()]
+    index = ROOT / "docs/internals/modules.md"
+    made = "\n".join((index.read_text().partition("\n## ")[0], *listed))
+    if request.config.getoption("--update-golden"):
+        index.write_text(made)
+    assert index.read_text() == made, "run pytest --update-golden tests/unit/test_architecture.py"
+
+
 def test_what_the_documents_name_is_there() -> None:
     """`module.name` of a module of the package, and `room/module` or `room/package` of a room of it."""
-    words: dict[str, set[str]] = {}
-    for file, text in texts().items():
-        words.setdefault(Path(file).stem, {"py"}).update(WORD.findall(text))
+    known: dict[str, set[str]] = {}
+    for file, counted in words().items():
+        known.setdefault(Path(file).stem, {"py"}).update(counted)
     paths = {"/".join(p.parts[-2:]) for file in texts() for p in (Path(file).with_suffix(""), Path(file).parent)}
     rooms = {Path(file).parent.name for file in texts()}
     for document in (ROOT / "ARCHITECTURE.md", *(ROOT / "docs/internals").glob("*.md")):
         text = document.read_text()
         names = re.findall(r"`(\w+)\.(\w+)`", text)
-        assert not [(m, name) for m, name in names if m in words and name not in words[m]], document
+        assert not [(m, name) for m, name in names if m in known and name not in known[m]], document
         places = re.findall(r"`(?:\w+/)*(\w+)/(\w+)`", text)
         assert not [(r, m) for r, m in places if r in rooms and f"{r}/{m}" not in paths], document

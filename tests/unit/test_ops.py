@@ -11,7 +11,8 @@ import pytest
 from untraced.translator import ops
 from untraced.translator.evaluate import apply_op
 from untraced.translator.ir import Aval
-from untraced.translator.ops.core import NO_ATTRS, Domain, Elementwise
+from untraced.translator.ops.core import NO_ATTRS, Elementwise
+from untraced.translator.ops.samples import Domain
 
 ROWS = [op for op in ops.ALL if isinstance(op, Elementwise)]
 DTYPES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -128,7 +129,7 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
     x = np.asarray(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
-    n = x.shape[0] if N is None else N
+    n = x.shape[0] if N is None else operator.index(N)
     powers = np.arange(n) if known(increasing) else np.arange(n)[::-1]
     square = x.astype(np.result_type(x, np.int64))[:, None]
     result = np.where(powers % 2 == 1, square, square.dtype.type(1))

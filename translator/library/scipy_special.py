@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..ops import foreign
+from ..ops.special import erf, erfc, erfcx
 from .bessel import iv, kv
 from .bessel import jv as _jv
 from .bessel import yv as _yv
 from .distributions_common import student_cdf
 from .incomplete import betainc, betaincc, gammainc, gammaincc
 from .integrals import ellipkm1
+from .special import zeta
 from .support import is_whole, known, only_plain
 
 
@@ -27,6 +29,21 @@ def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
 
 def wofz(z: Any) -> Any:
     return foreign.wofz(np.asarray(z) + 0j)
+
+
+def _of_reals_or_complex(name: str, of_reals: Any, of_complex: Any) -> Callable[[Any], Any]:
+    def either(z: Any) -> Any:
+        return of_complex(z) if np.asarray(z).dtype.kind == "c" else of_reals(z)
+
+    either.__name__ = name
+    return either
+
+
+def zetac(x: Any) -> Any:
+    """zeta(x) - 1, which for large x is far below 1."""
+    x = np.asarray(x)
+    above = x > 1.0
+    return np.where(above, zeta(np.where(above, x, 2.0), 2.0), zeta(np.where(above, 0.0, x)) - 1.0)[()]
 
 
 def airy(z: Any) -> Any:
@@ -189,7 +206,7 @@ def powm1(x: Any, y: Any) -> Any:
     return np.where(above, np.expm1(y * np.log(np.where(above, x, 1.0))), np.power(np.where(above, 1.0, x), y) - 1.0)
 
 
-_OWN = ("airy_", "fresnel_", "jacobi_", "_integral", "lambert_w", "_of_any_order")
+_OWN = ("airy_", "fresnel_", "jacobi_", "_integral", "lambert_w", "_of_any_order", "_of_complex")
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     **{name: row for name, row in foreign.FUNCTIONS.items() if not any(part in name for part in _OWN)},
     **{f.__name__: f for f in (lambertw, wofz, airy, sici, shichi, fresnel, ellipj, jv, yv, agm)},
@@ -200,6 +217,10 @@ TRANSFORMED: dict[str, Callable[..., Any]] = {
     **{f.__name__: f for f in (chdtr, chdtrc, gdtr, gdtrc, pdtr, pdtrc, bdtr, bdtrc, nbdtr, nbdtrc, fdtr, fdtrc)},
     **{f.__name__: f for f in (sindg, cosdg, tandg, cotdg, radian, powm1)},
     **{f"spherical_{kind}": _spherical(foreign.FUNCTIONS[f"spherical_{kind}"]) for kind in ("yn", "in", "kn")},
+    "erf": _of_reals_or_complex("erf", erf, foreign.erf_of_complex),
+    "erfc": _of_reals_or_complex("erfc", erfc, foreign.erfc_of_complex),
+    "erfcx": _of_reals_or_complex("erfcx", erfcx, foreign.erfcx_of_complex),
+    "zetac": zetac,
     "jn": jv,
     "yn": yn,
 }

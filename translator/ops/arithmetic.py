@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Aval, DType
-from .core import ABOVE_ONE, NUMBERS, ORDERED, POSITIVE, REALS, Domain, Elementwise, promote_loop
+from .core import Elementwise, promote_loop
+from .samples import ABOVE_ONE, NUMBERS, ORDERED, POSITIVE, REALS, Domain
 
 DIVISORS = Domain(kinds="fiu", low=0.5, high=5.0)
 SMALL_EXPONENTS = Domain(kinds="fiuc", low=0.0, high=4.0)

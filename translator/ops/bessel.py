@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import REALS, Elementwise
+from .core import Elementwise
+from .samples import REALS
 from .special import evaluated, float_loop, horner
 
 # sqrt(x) exp(-x) I(x) for x = 16 / (1 + t), t from -1 to 1: relative errors 7e-18

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from .bessel import over
-from .core import REALS, Domain, Elementwise
+from .core import Elementwise
+from .samples import REALS, Domain
 from .special import evaluated, float_loop, horner
 
 _SWITCH = 8.0

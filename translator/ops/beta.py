@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..ir import Aval, DType
-from .core import POSITIVE, Elementwise
+from .core import Elementwise
 from .gamma import digamma, gammaln, stirling_rest
+from .samples import POSITIVE
 
 
 def _loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import BITS, INTEGERS, NUMBERS, ORDERED, Domain, Elementwise
+from .core import Elementwise
+from .samples import BITS, INTEGERS, NUMBERS, ORDERED, Domain
 
 SHIFTS = Domain(kinds="iu", low=0, high=5)
 TRUTHS = Domain(kinds="fiub")

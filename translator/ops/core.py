@@ -42,6 +42,7 @@ from .attributes import (
     read_by,
     reading,
 )
+from .samples import REALS, Domain
 from .shapes import (
     axis_of_run,
     backward_runs,
@@ -52,28 +53,6 @@ from .shapes import (
     reshaped,
     resized,
 )
-
-# ---- samples: what drives the tests of a row -----------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """Values to draw test arguments from: `kinds` of dtype ("f", "c", "i", "u", "b") and an open interval of reals."""
-
-    kinds: str = "f"
-    low: float = -3.0
-    high: float = 3.0
-
-
-REALS = Domain()
-POSITIVE = Domain(low=0.1)
-UNIT = Domain(low=-0.9, high=0.9)
-ABOVE_ONE = Domain(low=1.1, high=4.0)
-NUMBERS = Domain(kinds="fiuc")
-ORDERED = Domain(kinds="fiub")
-INTEGERS = Domain(kinds="iu", low=0, high=8)
-BITS = Domain(kinds="iub", low=0, high=8)
-BOOLS = Domain(kinds="b")
 
 # ---- families ------------------------------------------------------------------------------------
 
@@ -600,12 +579,12 @@ def promote_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
 
 
 __all__ = [
-    "ABOVE_ONE", "ADD_ITEM", "APPEND", "BARRIER", "BITS", "BLANK_TAPE", "BOOLS", "INTEGERS", "ITEM", "LENGTH",
-    "NO_ATTRS", "NUMBERS", "ORDERED", "POSITIVE", "REALS", "RULED", "SET_ITEM", "TAPE", "TAPE_AVAL", "TAPE_STORES",
-    "UNIT", "ZERO_TAPE", "ArgReduce", "ArgReduceAttrs", "At",
+    "ADD_ITEM", "APPEND", "BARRIER", "BLANK_TAPE", "ITEM", "LENGTH",
+    "NO_ATTRS", "RULED", "SET_ITEM", "TAPE", "TAPE_AVAL", "TAPE_STORES",
+    "ZERO_TAPE", "ArgReduce", "ArgReduceAttrs", "At",
     "Attrs", "AxesAttrs", "Cast", "CastAttrs", "Collective", "CollectiveAttrs", "Concatenate",
     "ConcatenateAttrs", "Contract", "ContractAttrs", "Create", "CreateAttrs", "Cumulative", "CumulativeAttrs",
-    "Dim", "Domain", "Draw", "Dyn", "Elementwise", "Fourier", "FourierAttrs", "Gather", "Index", "IndexAttrs",
+    "Dim", "Draw", "Dyn", "Elementwise", "Fourier", "FourierAttrs", "Gather", "Index", "IndexAttrs",
     "ItemAttrs", "Linalg", "LinalgAttrs", "NoAttrs", "Op", "Put", "Reduce", "ReduceAttrs", "Reshape", "Rule",
     "Ruled", "RuledAttrs", "Run", "ShapeAttrs", "Sort", "SortAttrs", "Tape", "axis_of_run", "backward_runs",
     "broadcast_shapes", "gather_position", "indexed_shape", "is_draw", "is_store", "promote", "promote_loop", "read_by",

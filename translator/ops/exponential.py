@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import REALS, Domain, Elementwise
+from .core import Elementwise
+from .samples import REALS, Domain
 
 LN_2 = 0.6931471805599453
 LN_10 = 2.302585092994046

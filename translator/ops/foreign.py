@@ -143,6 +143,18 @@ def d_wofz(z: Any, y: Any) -> Any:
     return 2j / _ROOT_PI - 2.0 * z * y
 
 
+def d_erf_of_complex(z: Any, y: Any) -> Any:
+    return 2.0 / _ROOT_PI * np.exp(-z * z)
+
+
+def d_erfc_of_complex(z: Any, y: Any) -> Any:
+    return -2.0 / _ROOT_PI * np.exp(-z * z)
+
+
+def d_erfcx_of_complex(z: Any, y: Any) -> Any:
+    return 2.0 * z * y - 2.0 / _ROOT_PI
+
+
 def d_wrightomega(z: Any, y: Any) -> Any:
     return y / (1.0 + y)
 
@@ -175,6 +187,9 @@ def d_stdtrit(df: Any, p: Any, y: Any) -> Any:
 
 lambertw = _row("lambert_w", d_lambertw, None, theirs="lambertw", loop=_complex_of_branch)
 wofz = _row("wofz", d_wofz, loop=_complex)
+erf_of_complex = _row("erf_of_complex", d_erf_of_complex, theirs="erf", loop=_complex)
+erfc_of_complex = _row("erfc_of_complex", d_erfc_of_complex, theirs="erfc", loop=_complex)
+erfcx_of_complex = _row("erfcx_of_complex", d_erfcx_of_complex, theirs="erfcx", loop=_complex)
 wrightomega = _row("wrightomega", d_wrightomega)
 gammaincinv = _row("gammaincinv", d_gammaincinv_a, d_gammaincinv)
 gammainccinv = _row("gammainccinv", d_gammaincinv_a, d_gammainccinv)

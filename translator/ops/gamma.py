@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import ABOVE_ONE, Elementwise
+from .core import Elementwise
+from .samples import ABOVE_ONE
 from .special import evaluated, float_loop, horner
 
 # gamma(1.5 + t / 2), t from -1 to 1: relative error 5e-18

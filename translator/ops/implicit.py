@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .core import POSITIVE, REALS, Elementwise, promote_loop
+from .core import Elementwise, promote_loop
 from .gamma import digamma
+from .samples import POSITIVE, REALS
 
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
 _LEAST = 1e-300  # stands for a denominator of zero

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import REALS, Elementwise
+from .core import Elementwise
+from .samples import REALS
 from .special import erf, erfcx, evaluated, exp_of_square, float_loop
 
 SQRT_HALF = 0.7071067811865476

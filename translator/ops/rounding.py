@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import NUMBERS, REALS, Domain, Elementwise
+from .core import Elementwise
+from .samples import NUMBERS, REALS, Domain
 
 HALVES = Domain(kinds="fiub", low=-4.0, high=4.0)
 

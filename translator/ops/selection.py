@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Aval, DType
-from .core import BOOLS, NUMBERS, Domain, Elementwise, promote, promote_loop
+from .core import Elementwise, promote, promote_loop
+from .samples import BOOLS, NUMBERS, Domain
 
 COMPLEX = Domain(kinds="cf")
 

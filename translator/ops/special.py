@@ -16,7 +16,8 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..ir import Aval, DType
-from .core import REALS, UNIT, Domain, Elementwise
+from .core import Elementwise
+from .samples import REALS, UNIT, Domain
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
 HALF_SQRT_PI = 0.886226925452758

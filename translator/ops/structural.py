@@ -8,8 +8,6 @@ import numpy as np
 
 from ..ir import DType
 from .core import (
-    NUMBERS,
-    ORDERED,
     ArgReduce,
     Cast,
     Collective,
@@ -17,7 +15,6 @@ from .core import (
     Contract,
     Create,
     Cumulative,
-    Domain,
     Fourier,
     Index,
     Put,
@@ -25,6 +22,7 @@ from .core import (
     Reshape,
     Sort,
 )
+from .samples import NUMBERS, ORDERED, Domain
 
 SORTABLE = Domain(kinds="fiubc")
 SUMMANDS = Domain(kinds="fiubc")

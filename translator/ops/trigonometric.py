@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .core import REALS, Domain, Elementwise
+from .core import Elementwise
+from .samples import REALS, Domain
 
 NEAR = Domain(kinds="fiuc")
 INSIDE = Domain(kinds="fiuc", low=-0.9, high=0.9)

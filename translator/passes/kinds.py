@@ -109,6 +109,24 @@ def are_of_one_kind(blocks: Sequence[Block], numbers: Sequence[Atom]) -> bool:
     return not any(map(found.others, numbers))
 
 
+def start_decides(statements: Sequence[Statement]) -> bool:
+    """Whether the last of these statements, a loop, goes otherwise by the kind of a number that it starts with, where
+    each of its turns ends with a number of the type: 0.0 beside np.float32(0.5). With the first turn apart it does not.
+    """
+    loop = statements[-1] if statements else None
+    if not isinstance(loop, For | While) or not any(map(is_mark, statements)):
+        return False
+    block = Block((), tuple(statements), ())
+    found = _Found(None)
+    while found.spread(block):
+        pass
+    ends = zip(_carried(loop), loop.body.results, strict=True)
+    if not any(found.others(p) and not found.others(end) for p, end in ends):
+        return False
+    inside = (*walk(loop.body), *(walk(loop.condition) if isinstance(loop, While) else ()))
+    return any(isinstance(s, Apply) and found.matters(s) for s in inside)
+
+
 # ---- what numbers may be -------------------------------------------------------------------------
 
 

@@ -67,6 +67,7 @@ from .pieces import (
     integer,
     method,
     name,
+    nested_list,
     one_or_tuple,
     plain_dtype,
     row_of,
@@ -76,7 +77,7 @@ from .pieces import (
     slice_,
     subscript,
 )
-from .products import einsum_formula, flipped, is_matmul
+from .products import LEAST_TENSORDOT, einsum_formula, flipped, is_matmul, tensordot_axes
 from .sourcetext import text_of
 from .temporaries import is_affine, is_stack
 
@@ -402,6 +403,9 @@ class Expressions:
                 left = ast.Attribute(left, "T" if len(lhs) == 2 else "mT", ast.Load()) if flip_left else left
                 right = ast.Attribute(right, "T" if len(rhs) == 2 else "mT", ast.Load()) if flip_right else right
                 return ast.BinOp(left, ast.MatMult(), right)
+        axes = tensordot_axes(lhs, rhs, out) if _suits_blas(x, y, attrs) else None
+        if axes is not None:
+            return call("np.tensordot", left, right, nested_list(axes))
         return call("np.einsum", ast.Constant(einsum_formula(attrs)), left, right)
 
     def _reshape(self, op: Reshape, x: Atom, s: Apply) -> ast.expr:
@@ -528,6 +532,12 @@ class Expressions:
                 sign = 1 if made.op is ops.ADD else -1
                 return _plus(self.atom(made.args[0]), sign * int(c.value) + offset)
         return _plus(self.atom(a), offset)
+
+
+def _suits_blas(x: Atom, y: Atom, attrs: ContractAttrs) -> bool:
+    sizes = dict(zip((*attrs.lhs, *attrs.rhs), (*x.aval.shape, *y.aval.shape), strict=True))
+    known = x.aval.dtype == y.aval.dtype and x.aval.dtype.char in "fdFD"
+    return known and math.prod(sizes.values()) >= LEAST_TENSORDOT
 
 
 def _plus(x: ast.expr, offset: int) -> ast.expr:

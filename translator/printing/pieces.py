@@ -46,6 +46,11 @@ def integer(n: int) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-n)) if n < 0 else ast.Constant(n)
 
 
+def nested_list(value: int | Sequence[Any]) -> ast.expr:
+    """Integers, in lists or not."""
+    return integer(value) if isinstance(value, int) else ast.List([nested_list(v) for v in value], ast.Load())
+
+
 def shape_literal(shape: Shape) -> ast.expr:
     """3 for (3,), (3, 4) for more."""
     return one_or_tuple([ast.Constant(n) for n in shape])

@@ -1,7 +1,8 @@
-"""Stores into arrays: `x[i] = v`, `x[i] *= v`, `x[i] += v`, `np.add.at(x, i, v)`."""
+"""What changes its operand: stores into arrays (`x[i] = v`, `x[i] *= v`, `np.add.at(x, i, v)`), tapes, generators."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from .. import ops
@@ -72,3 +73,51 @@ def _change(w: Writer, s: Apply) -> Apply | None:
         return None
     same_place = text_of(w.expressions.index(part)) == text_of(w.expressions.index(s))
     return made if same_place and part.targets[0].aval == made.targets[0].aval else None
+
+
+def keep(w: Writer, s: Apply) -> None:
+    """Append to a tape, or change an entry. An array that is stored into later is copied first."""
+    x, added, *place = s.args
+    target, value = w.names[s.targets[0]], w.value(added)
+    if id(s) in w.plan.ownership.copied or text_of(w.value(x)) != target:
+        w.line(f"{target} = list({text_of(w.value(x))})")
+    if isinstance(added, Var) and added.aval.shape and w.plan.ownership.is_written(added):
+        value = method(value, "copy")
+    if s.op is ops.APPEND:
+        w.line_of(s, f"{target}.append({text_of(value)})", *s.args)
+        return
+    entry = subscript(name(target), w.value(place[0]))
+    sign = "=" if s.op is ops.SET_ITEM else "+="
+    w.line_of(s, f"{text_of(entry)} {sign} {text_of(value)}", *s.args, comment=True)
+
+
+def draw(w: Writer, s: Apply) -> None:
+    """What is drawn changes the words of its generator; a state that is read again is copied."""
+    words, *numbers = s.args
+    target = w.names[s.targets[0]]
+    if id(s) in w.plan.ownership.copied or text_of(w.value(words)) != target:
+        w.line(f"{target} = {text_of(w.value(words))}.copy()")
+    called = call(f"untraced.streams.{s.op.name}", name(target), *map(w.value, numbers))
+    w.line_of(s, text_of(called), *s.args, comment=True)
+
+
+def final_stores(w: Writer) -> None:
+    """Parameters whose final value was computed elsewhere receive it now; what reads their old value is copied."""
+    ownership, f = w.plan.ownership, w.function
+    if not ownership.assigned:
+        return
+    finals = dict(zip((f.body.params[i] for i in f.mutated), f.body.results[f.out.leaf_count :], strict=True))
+    returned = f.body.results[: f.out.leaf_count]
+    values = [finals[p] for p in ownership.assigned]
+    for k, a in enumerate((*values, *returned)):
+        overwritten = {p for j, p in enumerate(ownership.assigned) if j != k}
+        touched = {v for leaf in w.plan.folding.leaves(a) for v in ownership.roots.get(leaf, ())}
+        if isinstance(a, Var) and a not in w.copies and touched & overwritten:
+            w.copies[a] = w.fresh_name(f"old_{w.names.get(a, 'value')}")
+            owned = not ownership.roots.get(a, frozenset()) & overwritten
+            number = not a.aval.shape and a not in f.body.params
+            copy = w.value(a) if owned or number else method(w.value(a), "copy")
+            w.line(f"{w.copies[a]} = {text_of(copy)}")
+    for p, a in zip(ownership.assigned, values, strict=True):
+        value = name(w.copies[a]) if isinstance(a, Var) and a in w.copies else w.value(a)
+        w.line(f"{text_of(subscript(name(w.names[p]), ast.Constant(...)))} = {text_of(value)}")

@@ -49,11 +49,11 @@ from .moves import Move, assignment, in_turn
 from .names import identifier
 from .parameters import parameter_names, use_counts, used
 from .phrases import Expressions
-from .pieces import call, large_constants, method, name, subscript
+from .pieces import call, large_constants, method, name
 from .plan import Plan, plain_starts, python_bools
 from .ranges import is_number, range_of
 from .sourcetext import Line, join, join_elif, text_of
-from .stores import store
+from .stores import draw, final_stores, keep, store
 from .temporaries import is_adjoint, start_of
 from .together import Together, elements, is_joinable
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
@@ -234,7 +234,7 @@ class Writer:
             self.line_of(last, f"return {text_of(self.invoked(last))}", *last.args)
         else:
             self.block(f.body)
-            self.final_stores()
+            final_stores(self)
             self.return_statement()
         body = [line for helper in self.helpers for line in helper] + self.lines
         if not body:
@@ -374,9 +374,9 @@ class Writer:
         if isinstance(s.op, Put):
             store(self, s)
         elif isinstance(s.op, Tape) and is_store(s.op):
-            self.keep(s)
+            keep(self, s)
         elif isinstance(s.op, Draw) and is_store(s.op):
-            self.draw(s)
+            draw(self, s)
         elif id(s) in self.plan.ownership.updates and isinstance(s.op, Elementwise):
             self.line_of(s, self.expressions.change(s.op, self.names[t], s.args), *s.args, comment=True)
         else:
@@ -393,30 +393,6 @@ class Writer:
             target, equals, value = self.names[t], " = ", text_of(self.expressions.apply(s))
         if equals:
             self.together.join(self.lines, s, target, value)
-
-    def keep(self, s: Apply) -> None:
-        """Append to a tape, or change an entry. An array that is stored into later is copied first."""
-        x, added, *place = s.args
-        target, value = self.names[s.targets[0]], self.value(added)
-        if id(s) in self.plan.ownership.copied or text_of(self.value(x)) != target:
-            self.line(f"{target} = list({text_of(self.value(x))})")
-        if isinstance(added, Var) and added.aval.shape and self.plan.ownership.is_written(added):
-            value = method(value, "copy")
-        if s.op is ops.APPEND:
-            self.line_of(s, f"{target}.append({text_of(value)})", *s.args)
-            return
-        entry = subscript(name(target), self.value(place[0]))
-        sign = "=" if s.op is ops.SET_ITEM else "+="
-        self.line_of(s, f"{text_of(entry)} {sign} {text_of(value)}", *s.args, comment=True)
-
-    def draw(self, s: Apply) -> None:
-        """What is drawn changes the words of its generator; a state that is read again is copied."""
-        words, *numbers = s.args
-        target = self.names[s.targets[0]]
-        if id(s) in self.plan.ownership.copied or text_of(self.value(words)) != target:
-            self.line(f"{target} = {text_of(self.value(words))}.copy()")
-        called = call(f"untraced.streams.{s.op.name}", name(target), *map(self.value, numbers))
-        self.line_of(s, text_of(called), *s.args, comment=True)
 
     def like(self, s: Apply) -> ast.expr | None:
         """np.zeros_like(x) for the adjoint d_x of an x of the same type."""
@@ -596,29 +572,6 @@ class Writer:
         lines = _written(helper, self.scope, self.comments, self.routines)
         self.helpers.append([replace(line, indent=line.indent + 1) for line in lines] + [Line(0, "")])
         return call(helper_name, *(self.expressions.numpy_atom(a) for a in args))
-
-    # ---- parameters written in place ----
-
-    def final_stores(self) -> None:
-        """Parameters whose final value was computed elsewhere receive it now; what reads their old value is copied."""
-        plan, f = self.plan.ownership, self.function
-        if not plan.assigned:
-            return
-        finals = dict(zip((f.body.params[i] for i in f.mutated), f.body.results[f.out.leaf_count :], strict=True))
-        returned = f.body.results[: f.out.leaf_count]
-        values = [finals[p] for p in plan.assigned]
-        for k, a in enumerate((*values, *returned)):
-            overwritten = {p for j, p in enumerate(plan.assigned) if j != k}
-            touched = {v for leaf in self.plan.folding.leaves(a) for v in plan.roots.get(leaf, ())}
-            if isinstance(a, Var) and a not in self.copies and touched & overwritten:
-                self.copies[a] = self.fresh_name(f"old_{self.names.get(a, 'value')}")
-                owned = not plan.roots.get(a, frozenset()) & overwritten
-                number = not a.aval.shape and a not in f.body.params
-                copy = self.value(a) if owned or number else method(self.value(a), "copy")
-                self.line(f"{self.copies[a]} = {text_of(copy)}")
-        for p, a in zip(plan.assigned, values, strict=True):
-            value = name(self.copies[a]) if isinstance(a, Var) and a in self.copies else self.value(a)
-            self.line(f"{text_of(subscript(name(self.names[p]), ast.Constant(...)))} = {text_of(value)}")
 
 
 def _without_nots(condition: ast.expr) -> ast.expr:

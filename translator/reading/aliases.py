@@ -3,7 +3,8 @@
 Names in NumPy share memory; values of a program do not. While a function is read, the names of one array share a cell.
 Behind a run-time condition a name may be one of two cells: it gets a cell of its own, which remembers those as
 `sources`. It is `ambiguous` when another name still leads to one of them: then it may not be written, and it cannot be
-read any more once such a source has been written.
+read any more once such a source has been written. In what is differentiated or batched, where CPython could not do it,
+a store into one of two arrays gives each what it then holds (`write_either`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AliasError, CutError, Diagnostic
-from ..ir import Atom, Var
+from ..ir import Atom, Block, If, Var
 from ..records import dataclass
 from .demand import ask
-from .reach import containers_of, objects_of
+from .reach import containers_of, objects_of, still_read
 from .values import Cell, Ref, Value
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def reachable(
     ctx: Context, skip: Cell | None = None, extra: Value = None, without: Iterable[str] = (), callers: bool = True
 ) -> set[Cell]:
     """The cells that names, arguments and captured arrays may be, but for the cell `skip` and the names `without`.
-    `callers`: the arguments themselves count, too, which derivatives copy.
+    `callers`: the arguments themselves count, too, which derivatives copy. Names that nobody reads any more do not.
     """
     hidden = frozenset(without)
     env = {k: v for k, v in ctx.frame.env.items() if k not in hidden} if hidden else ctx.frame.env
-    roots = [v.cell for v in objects_of(ctx.frame, env, extra) if type(v) is Ref]
+    roots = [v.cell for v in objects_of(ctx.frame, env, extra, held=still_read) if type(v) is Ref]
     roots += [c for _, c in ctx.callers.arrays] if callers else []
     roots += [c for _, _, c in ctx.captures.params if c is not None]
     found: set[Cell] = set()
@@ -82,6 +83,59 @@ def has_one_holder(ctx: Context, v: Ref | Var, env: dict[str, Value]) -> bool:
     given = [c for _, c in ctx.callers.arrays] + [c for _, _, c in ctx.captures.params if c is not None]
     once = len(env) - len(others) <= 1
     return once and mine.isdisjoint(given) and not any(map(holds, objects_of(ctx.frame, others)))
+
+
+def write_either(ctx: Context, cell: Cell, atom: Atom) -> None:
+    """A store into what is one of two arrays, as the run decides: it gives each what it then holds, and all that may be
+    one of them.
+
+        t = a if c else b           t = a if c else b
+        t[0] = 1.0                  t[0] = 1.0
+                                    a, b = (t, b) if c else (a, t)
+    """
+    assert cell.either is not None
+    condition, x, y = cell.either
+    if x is not None:
+        ctx.write(x, _chosen(ctx, condition, atom, ctx.read(x)))
+    if y is not None:
+        ctx.write(y, _chosen(ctx, condition, ctx.read(y), atom))
+    _hold(ctx, cell, atom)
+    renew_all(ctx, [v.cell for v in (x, y) if v is not None], cell)
+
+
+def renew_all(ctx: Context, written: Iterable[Cell], but: Cell | None = None) -> None:
+    """Renew what names lead to and may be one of the arrays that have been written."""
+    shadows = {s for c in written for twin in c.group for s in twin.shadows if s.either is not None}
+    held = {c for v in objects_of(ctx.frame, ctx.frame.env) if type(v) is Ref for c in v.cell.group}
+    for other in sorted(shadows & held, key=lambda c: c.birth):
+        if but is None or other not in but.group:
+            renew(ctx, other)
+
+
+def renew(ctx: Context, cell: Cell) -> None:
+    """Let what is one of two arrays hold what that holds now; where one of these is not known, it cannot be read."""
+    assert cell.either is not None
+    condition, x, y = cell.either
+    if x is None or y is None or x.cell.stale or y.cell.stale:
+        ctx.journal.append((cell, "stale", cell.stale))
+        cell.stale = cell.doubt
+    else:
+        _hold(ctx, cell, _chosen(ctx, condition, ctx.read(x), ctx.read(y)))
+
+
+def _hold(ctx: Context, cell: Cell, content: Atom) -> None:
+    for c in cell.group:
+        ctx.journal += [(c, "atom", c.atom), (c, "stale", c.stale)]
+        c.atom, c.stale = content, ""
+
+
+def _chosen(ctx: Context, condition: Atom, x: Atom, y: Atom) -> Atom:
+    if x is y:
+        return x
+    hint = next((a.hint for a in (x, y) if isinstance(a, Var)), "t")
+    target = Var(hint, x.aval)
+    ctx.append(If((target,), condition, Block((), (), (x,)), Block((), (), (y,)), ctx.b.span))
+    return target
 
 
 # ---- containers ----------------------------------------------------------------------------------
@@ -210,7 +264,10 @@ class LoopMemory:
                     dirty[id(p)] = p
                     waiting.append(p)
         if dirty:
-            others = reachable(ctx, without=names, callers=not ctx.transforms)
+            live = ctx.frame.live
+            needed = live.entry[node] | live.after[node] | live.inner if node in live.entry else ctx.frame.env.keys()
+            dead = {n for n in ctx.frame.env if n not in needed and not n.startswith("%")}
+            others = reachable(ctx, without={*names, *dead}, callers=not ctx.transforms)
             for c in dirty.values():
                 self._check_written(ctx, c, others, node)
         for c in self.carried:

@@ -222,6 +222,8 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         if hasattr(asked, "__code__") and not is_library(type(owner)):
             return ctx.call(asked, [owner, name], {}, node)
     value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
+    if name == "__dict__" and is_object(owner) and type(value) is dict:
+        ctx.objects[id(value)] = owner
     if isinstance(owner, types.ModuleType) and isinstance(value, list | dict | set):  # sys.argv
         return ctx.captures.member(owner, name)
     if isinstance(owner, enum.Enum) and name in vars(owner) and not name.startswith("_"):  # what the user keeps there

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import surface
-from ..library import mapping
+from ..library import heaps, mapping
 from ..purpose import purpose
-from . import comprehensions, draws, piled, recursion, streams
+from . import comprehensions, draws, piled, recursion, remembered, streams
 from .compiled import call_compiled, origin_of, refuse_names, spelled
 from .constructing import construct
 from .contents import call_of_known
@@ -41,22 +41,32 @@ from .values import (
     Foreign,
     Method,
     Partial,
-    Ref,
     Undefined,
     Update,
     Value,
     class_name,
     describe,
     has_array_method,
-    has_runtime,
     is_object,
     is_runtime,
     is_transformed,
-    leaves_in,
 )
 
 
+@functools.lru_cache(maxsize=1024)
+def _on_each_side(node: ast.Call) -> ast.IfExp | None:
+    """`(a if c else b).method(x)` as `a.method(x) if c else b.method(x)`: which of two lists changes is then known."""
+    match node.func:
+        case ast.Attribute(value=ast.IfExp(test=test, body=body, orelse=orelse) as chosen, attr=attr):
+            sides = (ast.copy_location(ast.Attribute(side, attr, ast.Load()), side) for side in (body, orelse))
+            calls = (ast.copy_location(ast.Call(side, node.args, node.keywords), node) for side in sides)
+            return ast.copy_location(ast.IfExp(test, *calls), chosen)
+    return None
+
+
 def call_node(ctx: Context, node: ast.Call) -> Value:
+    if ctx.transforms and (either := _on_each_side(node)) is not None:
+        return ctx.eval(either)
     ctx.drawing.passing.add(node.func)
     function = ctx.eval(node.func)
     if function is print and not ctx.transforms:
@@ -135,6 +145,14 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         if ctx.transforms:
             return _leave_out(ctx, f.__untraced_shows__)
         ctx.cut(node, f"`{f.__untraced_shows__}` cannot be compiled", instead="call it outside")
+    if f is remembered.given:
+        return remembered.given(ctx, node, *args, **kwargs)
+    cached = remembered.of_closure(ctx, f, args, node)
+    if cached is not NotImplemented:
+        return cached
+    of_lists = heaps.SOURCES.get(f) if ctx.transforms and type(f) in _FUNCTIONS else None
+    if of_lists is not None:
+        return inline(ctx, of_lists, args, kwargs, node, fixed=True)
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value
@@ -196,7 +214,7 @@ def _call_python(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Valu
         made = draws.drawn(ctx, f, args, kwargs, node) if draws.makes_generator(f) else NotImplemented
         return construct(ctx, f, args, kwargs, node) if made is NotImplemented else made
     if kind is functools._lru_cache_wrapper:
-        return _remembered(ctx, f, args, kwargs, node)
+        return remembered.call(ctx, f, f.__wrapped__, args, kwargs, node)
     if issubclass(kind, functools.partial):
         return call_value(ctx, f.func, [*f.args, *args], {**f.keywords, **kwargs}, node)
     if isinstance(kind.__call__, types.FunctionType) or accelerated_function(kind.__call__) is not None:
@@ -258,35 +276,6 @@ def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     return call_hook(ctx, f, args, kwargs, node)
 
 
-def _remembered(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """A function behind functools.cache: of known values it is read once. Arrays that it gives may not be written:
-    the next call would give what has become of them.
-    """
-    key = (f, *args, *kwargs.items())
-    for v in (*args, *kwargs.values()):
-        _check_hashable(v)
-    known = not any(map(has_runtime, [*args, *kwargs.values()])) and all(isinstance(v, Hashable) for v in key)
-    if known and key in ctx.remembered:
-        return ctx.remembered[key]
-    value = call_value(ctx, f.__wrapped__, args, kwargs, node)
-    if known and not has_runtime(value) and isinstance(value, Hashable):
-        ctx.remembered[key] = value
-    for v in leaves_in([value]):
-        if type(v) is Ref and not v.cell.doubt:
-            v.cell.ambiguous = f"{f.__name__} keeps the array that it has returned for its next calls"
-    return value
-
-
-def _check_hashable(v: Value) -> None:
-    """Raises Python's TypeError for what cannot be a key."""
-    if type(v) is Ref:
-        raise TypeError("unhashable type: 'numpy.ndarray'")
-    if type(v) in (list, dict, set):
-        raise TypeError(f"unhashable type: '{type(v).__name__}'")
-    for item in v if type(v) is tuple else ():
-        _check_hashable(item)
-
-
 def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """An instance whose class defines __call__."""
     if isinstance(f, Undefined):
@@ -309,6 +298,7 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
 
 
 _FRAMES = (inspect.currentframe, inspect.stack)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
 _KINDS: dict[type, Callable[[Context, Any, list[Value], dict[str, Value], ast.AST], Value]] = {

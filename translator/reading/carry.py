@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import field
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..records import dataclass
 from .aliases import Carried, LoopMemory, Union, has_one_holder, memory_of, settle
 from .context import Context
 from .demand import ask
+from .detours import Detour
 from .growing import grow
 from .joins import common_scalar, convert
 from .layout import note_either, same_layout, unknown_layout
@@ -23,17 +24,19 @@ from .maybes import perhaps
 from .reach import containers_of, restore_container
 from .selection import concrete
 from .shells import BOX, LEAF, Same, Shell, close_value, open_value
+from .unset import may_be_unset
 from .values import (
     Cell,
-    Detour,
     Masked,
     Maybe,
     Ref,
     Undefined,
+    Unset,
     Value,
     attributes_of,
     describe,
     hint_of,
+    is_number,
     is_object,
     is_runtime,
     is_transformed,
@@ -101,7 +104,7 @@ class Place:
                 ctx.set_attribute(self.target, self.key[1], value)
 
 
-UNBOUND = Undefined("may be unbound here: the loop may not run", "assign it before the loop")
+UNBOUND = Undefined("may be unbound here: the loop may not run", "assign it before the loop", unbound=True)
 
 
 @dataclass(slots=True)
@@ -182,6 +185,7 @@ class Plan:
     types: dict[tuple[Place, int], Aval] = field(default_factory=dict)
     maybes: dict[Place, Value] = field(default_factory=dict)  # that are None at first, with what they are else
     boxed: set[Place] = field(default_factory=set)  # numbers that are arrays without axes after an iteration
+    read_first: Set[str] = frozenset()  # names that the body may read before it assigns them
     may_not_run: bool = False  # what is None before the loop may be None behind it
 
     def learn(self, outcome: Outcome) -> bool:
@@ -217,7 +221,7 @@ def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]
     names = sorted((n for n in rebound if n in needed), key=lambda n: (order.get(n, len(order)), n))
     carried = [Place("name", n) for n in names if n in read_first and n in env]
     outs = [Place("out", n) for n in names if not (n in read_first and n in env)]
-    return Plan(carried + [Place("cell", id(c), c) for c in cells], outs)
+    return Plan(carried + [Place("cell", id(c), c) for c in cells], outs, read_first=read_first)
 
 
 # ---- one reading of a body -----------------------------------------------------------------------
@@ -269,7 +273,7 @@ def leave(ctx: Context, plan: Plan, entered: Entered) -> Outcome:
     for place in plan.places:
         _leave_place(ctx, place, entered, outcome, plan.may_not_run)
     for place in plan.outs:
-        _leave_out(ctx, place, outcome)
+        _leave_out(ctx, plan, place, outcome)
     _refuse_shared(ctx, plan, entered, outcome)
     return outcome
 
@@ -317,7 +321,7 @@ def _find_new_places(ctx: Context, plan: Plan, entered: Entered, outcome: Outcom
         if name is None:
             place = Place("container", id(target), target)
         elif isinstance(target, Cell):
-            if name != "atom" or target.birth > entered.births:
+            if name != "atom" or target.birth > entered.births or (target.either and all(target.either[1:])):
                 continue
             place = Place("cell", id(target), target)
             if any(Place("cell", id(t)) in known for t in target.twins):
@@ -349,7 +353,7 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome,
         outcome.results.append(atom)
         return
     final = place.read(ctx)
-    if entered.shells[place][0] is Maybe:
+    if entered.shells[place][0] in (Maybe, Unset):
         final = perhaps(ctx, final, close_value(entered.shells[place], iter([x.param for x in leaves])))
     elif ctx.transforms and place.kind in ("name", "attribute"):
         begun = may_not_run and entered.shells[place] == ("static", None, Same(None)) and is_runtime(final)
@@ -400,8 +404,24 @@ def _wider(before: Aval, after: Aval) -> Aval | None:
     return common_scalar(before, after)
 
 
-def _leave_out(ctx: Context, place: Place, outcome: Outcome) -> None:
+def _becomes_unset(ctx: Context, plan: Plan, place: Place, final: Value, outcome: Outcome) -> bool:
+    """Whether a name that has no value before the loop must be carried with a flag that says whether it has one."""
+    if outcome.entered.env.get(place.key, UNBOUND) is not UNBOUND or not may_be_unset(ctx, place.key):
+        return False
+    if not (is_runtime(final) or is_number(final) or type(final) is Unset):
+        if place.key in plan.read_first:
+            outcome.mismatch = outcome.mismatch or (place, UNBOUND, final)
+        return False
+    carried = Place("name", place.key)
+    outcome.new.append(carried)
+    outcome.maybes[carried] = final if type(final) is Unset else Unset(final, np.False_)
+    return True
+
+
+def _leave_out(ctx: Context, plan: Plan, place: Place, outcome: Outcome) -> None:
     final = place.read(ctx)
+    if _becomes_unset(ctx, plan, place, final, outcome):
+        return
     before_loop = list(leaves_in(outcome.entered.env.get(place.key, UNBOUND)))
     for v in leaves_in(final):
         if isinstance(v, Masked) and not any(v is old for old in before_loop):
@@ -516,7 +536,7 @@ def bind_results(
     for place, value in values:
         place.bind(ctx, value)
         if place.kind == "name" and place not in unbound:
-            _stands_for(ctx, value, entered.env[place.key])
+            _stands_for(ctx, value, entered.env.get(place.key, UNBOUND))
     settle(ctx, fresh)
 
 

@@ -24,6 +24,7 @@ from .assignment import assign
 from .conditions import truth
 from .context import Context
 from .demand import as_key
+from .detours import Detour
 from .draws import forget
 from .generators import Pieces, of_expression
 from .growing import Pile, has_grown, read_as_grown
@@ -31,7 +32,7 @@ from .inlining import inline_closure
 from .iteration import end_of, known_items, steps_of
 from .listed import marker
 from .liveness import Liveness, named_in
-from .values import Closure, Detour, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
+from .values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written, size_of
 
 _LONG = 500  # operations: XLA takes half a second or more for them

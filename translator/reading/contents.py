@@ -17,7 +17,8 @@ from ..ir import Apply, Atom, Const, Var
 from ..ops.core import Collective, Ruled
 from ..surface.sort import DATA_DEPENDENT
 from .context import Context
-from .values import Outside, Ref, Restart, Value, is_leaf, is_object, leaves_in
+from .detours import Restart
+from .values import Outside, Ref, Value, is_leaf, is_object, leaves_in
 
 _LARGEST = 1 << 16  # elements, of which the program holds a copy
 

@@ -29,8 +29,9 @@ from ..errors import (
 from ..ir import Apply, Atom, Capture, Const, Statement, Var
 from ..records import dataclass
 from ..thrown import Known, Thrown
-from .aliases import check_union
+from .aliases import check_union, renew, renew_all, write_either
 from .demand import refuse_undefined
+from .detours import Detour, Raised
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
@@ -39,12 +40,10 @@ from .steps import is_read_only, replayed, unviewed
 from .telling import Telling
 from .values import (
     Cell,
-    Detour,
     Generator,
     Masked,
     Maybe,
     Mirror,
-    Raised,
     Ref,
     Step,
     Undefined,
@@ -78,6 +77,7 @@ class Snapshot:
     containers: dict[int, tuple[Any, Any]]  # id -> (list or dict older than the block, its content at the end)
     attributes: dict[tuple[int, str], tuple[Any, Any]]
     flow: Any = None
+    births: int = 0  # cells made before
 
 
 class Context(Telling):
@@ -112,6 +112,7 @@ class Context(Telling):
         self.effort = Effort()
         self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
         self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id
+        self.objects: dict[int, Any] = {}  # those whose `__dict__` was asked for, by its id
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.recursions: Any = None  # see the module recursion
@@ -302,6 +303,12 @@ class Context(Telling):
         self.set_cell(ref.cell, new, ref)
 
     def set_cell(self, cell: Cell, atom: Atom, through: Ref | None = None) -> None:
+        if cell.doubt and self.transforms and (one := next((c for c in cell.group if c.either), None)) is not None:
+            if through is None:  # at the end of a branch, or in a loop: the arrays that it may be are written as well
+                renew(self, one)
+            else:
+                write_either(self, one, atom)
+            return
         if cell.doubt:
             raise AliasError(
                 Diagnostic("this array may be one of two", why=cell.doubt, instead="take a .copy() before writing")
@@ -320,6 +327,8 @@ class Context(Telling):
             for x in (x for shadow in c.shadows for x in shadow.group):
                 self.journal.append((x, "stale", x.stale))
                 x.stale = x.doubt
+        if through is None and self.transforms and any(s.either for c in cell.group for s in c.shadows):
+            renew_all(self, [cell])
 
     def twin(self, cell: Cell, atom: Atom) -> Cell:
         """A cell for the same memory whose content, equal to that of `cell`, goes by another variable."""
@@ -342,6 +351,13 @@ class Context(Telling):
                     f"a {type(container).__name__} from outside the function cannot be changed",
                     why="only what the caller passes is written back",
                     instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
+                )
+            )
+        if id(container) in self.objects and len(self.builders) > 1:
+            raise CutError(
+                Diagnostic(
+                    "the attributes of an object are changed as a dict in a branch or a loop",
+                    instead="assign them one by one",
                 )
             )
         self._check_union(container)
@@ -460,7 +476,7 @@ class Context(Telling):
             views = self.views.pop()
             self.builders.pop()
             self.b = outer
-        snapshot.views = views
+        snapshot.views, snapshot.births = views, births
         self._keep_young(snapshot, births)
         return snapshot
 

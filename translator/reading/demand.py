@@ -14,7 +14,8 @@ from .. import ops
 from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from ..ops.core import Elementwise
-from .values import Masked, Outside, Ref, Restart, RunRange, Site, Undefined, Value, attributes_of, is_object, leaves_in
+from .detours import Restart, Site
+from .values import Masked, Outside, Ref, RunRange, Undefined, Value, attributes_of, is_object, leaves_in
 
 if TYPE_CHECKING:
     from .context import Context

@@ -13,8 +13,9 @@ from dataclasses import replace
 from ..errors import UntracedError
 from ..records import dataclass
 from .context import Context
+from .detours import Detour
 from .raising import ends_in_raise, keep_message
-from .values import Detour, Value
+from .values import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> 
     raises = ends_in_raise(body)
     for i in range(start, len(body)):
         s = body[i]
+        ctx.frame.statement = s
         after = kont
         if type(s) in _COMPOUND:
 

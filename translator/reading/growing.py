@@ -24,8 +24,9 @@ from ..errors import CutError
 from ..ir import Apply, Atom, Var
 from ..ops.core import ItemAttrs, Tape
 from .demand import ask
+from .detours import Restart
 from .nodes import nodes_of
-from .values import Frame, OpenList, Restart, Value, describe
+from .values import Frame, OpenList, Value, describe
 
 if TYPE_CHECKING:
     from .carry import Outcome
@@ -75,7 +76,7 @@ def has_grown(ctx: Context, node: ast.AST, items: list[Value]) -> bool:
 
 def grow(ctx: Context, containers: Iterable[Any], deciding: Sequence[Value] = ()) -> None:
     """Start again where a list is one that turns out to grow: unless what decides are integers that can be known."""
-    if not ctx.transforms or not ctx.boxes:
+    if not ctx.transforms or not (ctx.boxes or ctx.frame.fixed):
         return
     read_as_grown(ctx, {site for c in containers if type(c) is list for site in _sites_of(ctx, c)}, deciding)
 

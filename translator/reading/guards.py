@@ -19,10 +19,11 @@ from ..errors import CutError, Diagnostic, DTypeError, ObjectsError
 from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, TreeDef
+from .detours import Restart
 from .libraries import is_library, of_library
 from .signature import aval_of, is_array_without_axes, is_swapped, runs, value_key
 from .source import Scope
-from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value, is_transformed
+from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Value, is_transformed
 
 _MISSING = object()
 

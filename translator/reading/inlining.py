@@ -11,6 +11,7 @@ from ..errors import CutError, SourcelessError, UntracedError
 from ..verdict import is_verdict
 from . import fence, recursion
 from .context import Context
+from .detours import Detour
 from .flow import FUNCTION_END, sequence
 from .generators import Pieces, of_function
 from .growing import Pile
@@ -21,15 +22,7 @@ from .nodes import nodes_of
 from .piled import list_of
 from .signature import misfit
 from .source import FunctionNode, Source, scope_of, source_of
-from .values import (
-    SHARED,
-    YIELDS,
-    Closure,
-    Detour,
-    Frame,
-    SharedNames,
-    Value,
-)
+from .values import SHARED, YIELDS, Closure, Frame, SharedNames, Value
 
 MAX_DEPTH = 200
 MAX_CALLS = 5_000
@@ -138,6 +131,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
     """Read the body of a function into the current block."""
     outer, repeats = ctx.frame, _repeats(frame)
     ctx.frame = frame
+    frame.call = call
     ctx.effort.depth += 1
     ctx.effort.repeating += repeats
     if not frame.fixed:

@@ -16,7 +16,7 @@ from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Block, If, Var
 from ..ops.core import promote
 from ..purpose import purpose
-from .aliases import Union, has_one_holder, is_callers, settle
+from .aliases import Union, has_one_holder, is_callers, memory_of, settle
 from .context import Context, Snapshot
 from .demand import ask
 from .growing import grow
@@ -24,6 +24,7 @@ from .layout import note_either
 from .libraries import is_library
 from .maybes import is_as_before
 from .reach import restore_container
+from .unset import may_be_unset
 from .values import (
     Cell,
     Choice,
@@ -33,6 +34,7 @@ from .values import (
     Maybe,
     Ref,
     Undefined,
+    Unset,
     Value,
     attributes_of,
     describe,
@@ -79,7 +81,7 @@ class Joiner:
             found = x if isinstance(x, Undefined) else y
             return replace(found, needs=(*found.needs, self.condition), number=None)
         if self.ctx.transforms and (x is None or y is None or Maybe in (type(x), type(y))):
-            return self._maybe(x, y, name)
+            return self._perhaps(x, y, name, Maybe, None)
         if type(x) is Ref and type(y) is Ref:
             return self._arrays(x, y, name)
         if type(x) is Masked and type(y) is Masked and _same_parts(x, y):
@@ -101,20 +103,27 @@ class Joiner:
                 return self._containers(x, y, name)
         return self._either(x, y, "give both branches values of one type and shape")
 
-    def _maybe(self, x: Value, y: Value, name: str) -> Value:
-        """None on one side, a number or an array on the other; or what may be None already."""
-        sides = [v.value if type(v) is Maybe else v for v in (x, y)]
-        some = next(v for v in sides if v is not None)
+    def _named(self, x: Value, y: Value, name: str) -> Value:
+        """What a name holds, that may have no value."""
+        is_unset = x is _UNBOUND or y is _UNBOUND or Unset in (type(x), type(y))
+        if is_unset and may_be_unset(self.ctx, name):
+            return self._perhaps(x, y, name, Unset, _UNBOUND)
+        return self.join(x, y, name)
+
+    def _perhaps(self, x: Value, y: Value, name: str, kind: type[Maybe], nothing: Value) -> Value:
+        """None, or no value, on one side, a number or an array on the other; or what may be so already."""
+        sides = [v.value if type(v) is kind else v for v in (x, y)]
+        some = next(v for v in sides if v is not nothing)
         if not (type(some) is Ref or _is_scalar(some)) or isinstance(some, bool):
             return self._either(x, y, "give both branches values of one type and shape")
-        if any(v is None for v in sides):
+        if any(v is nothing for v in sides):
             filled: Value = self._filled(0 if some is sides[0] else 1, some, name)
         else:
             filled = self.join(sides[0], sides[1], name)
         if isinstance(filled, Undefined):
             return filled
-        flags = [v.absent if type(v) is Maybe else make.lift(np.bool_(v is None)) for v in (x, y)]
-        return Maybe(filled, self.slot(flags[0], flags[1], f"no_{name}"))
+        flags = [self.ctx.atom(v.absent) if type(v) is kind else make.lift(np.bool_(v is nothing)) for v in (x, y)]
+        return kind(filled, self.slot(flags[0], flags[1], f"no_{name}"))
 
     def _filled(self, side: int, v: Value, name: str) -> Value:
         """A value of one side, with zeros on the other where there is none."""
@@ -178,10 +187,24 @@ class Joiner:
             self.refs[key] = Ref(joined)
             joined.sources = (x.cell, y.cell)
             joined.sides = (self.condition, x.cell, y.cell)
+            self._note_either(joined, x, y)
             note_either(joined, x, y)
             self._note_choice(joined, x, y)
             self.chosen.append((joined, name))
         return self.refs[key]
+
+    def _note_either(self, joined: Cell, x: Ref, y: Ref) -> None:
+        """Which arrays a store into the joined one changes: those older than the branches that made it."""
+        sides: list[Ref | None] = []
+        for v in (x, y):
+            atoms = [a for s in v.path for a in (*getattr(s, "dynamic", ()), *getattr(s, "extra", ()))]
+            if v.cell.birth <= self.shots[0].births and not any(isinstance(a, Var) for a in atoms):
+                sides.append(v)
+            elif all(c.birth > self.shots[0].births for c in memory_of(v.cell)):
+                sides.append(None)
+            else:
+                return
+        joined.either = (self.condition, sides[0], sides[1])
 
     def _note_choice(self, joined: Cell, x: Ref, y: Ref) -> None:
         """Which of the caller's arrays it is."""
@@ -254,7 +277,7 @@ class Joiner:
             elif is_as_before(self.ctx, self.condition, env.get(name), x, y):
                 continue
             elif names is None or name in names:
-                env[name] = self.join(x, y, name)
+                env[name] = self._named(x, y, name)
             else:
                 env.pop(name, None)
         self._join_containers()
@@ -305,12 +328,14 @@ class Joiner:
                 Block((), tuple(s.builder.statements), tuple(r)) for s, r in zip(self.shots, self.results, strict=True)
             )
             ctx.append(If(tuple(self.targets), self.condition, then, orelse, ctx.b.span))
-        for cell, target in self.cells:
+        for cell, target in sorted(self.cells, key=lambda pair: pair[0].birth):
             ctx.set_cell(cell, target)
         settle(ctx, self.chosen, returned)
 
 
-_UNBOUND = Undefined("may be unbound here: only one branch of an `if` assigns it", "assign it before the `if`")
+_UNBOUND = Undefined(
+    "may be unbound here: only one branch of an `if` assigns it", "assign it before the `if`", unbound=True
+)
 
 
 def _same_parts(x: Masked, y: Masked) -> bool:

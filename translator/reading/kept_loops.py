@@ -17,12 +17,13 @@ from .conditions import truth
 from .context import Context, Snapshot
 from .counters import note_counters
 from .demand import demand
+from .detours import Restart
 from .draws import enter_turns, forget
 from .flow import BREAK, END, Flow, Kont, sequence
 from .growing import read_again
 from .iterables import Steps
 from .reach import containers_of
-from .values import Cell, Restart, Value
+from .values import Cell, Value
 
 if TYPE_CHECKING:
     from .leaving import Flags

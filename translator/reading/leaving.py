@@ -21,6 +21,7 @@ from .carry import NeedsKept, NeedsValue, mismatch_error, zero
 from .context import Context
 from .control import join_ends
 from .demand import ask, refuse_undefined, sign_of
+from .detours import Restart
 from .flow import END, Flow, Kont, sequence
 from .iterables import UNROLL_LIMIT, Steps
 from .joins import Joiner
@@ -28,7 +29,7 @@ from .kept_loops import WhileLoop
 from .operators import binary, compare_pair, logic
 from .raising import ends_in_raise, read_sides
 from .shells import close_value, open_value
-from .values import Ref, Restart, Undefined, Value, leaves_in
+from .values import Ref, Undefined, Value, leaves_in
 
 
 @dataclass(slots=True)

@@ -28,11 +28,12 @@ from .aliases import memory_of
 from .array_stores import store_array
 from .carry import Outcome
 from .context import Context
+from .detours import Detour, Restart
 from .indexing import indexed
 from .iterables import Steps
 from .layout import note_swapped
 from .reach import objects_of
-from .values import Detour, Filling, Ref, Restart, Value, is_runtime
+from .values import Filling, Ref, Value, is_runtime
 
 CROWD = 64  # elements that are used one by one
 FEW, MANY = 16, 10_000  # turns: as many are written out; for more a list of elements would take long to make

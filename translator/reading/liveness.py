@@ -16,8 +16,8 @@ _NONE: Names = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """`after[node]`: names read after the statement, a loop's `else` included; `entry[loop]`: names that an iteration
-    may read before binding.
+    """`after[node]`: names read after the statement, a loop's `else` included, the `inner` ones apart; `entry[loop]`:
+    names that an iteration may read before binding.
 
     `exits[node]`: the statement contains `return`, or a `break` or `continue` of a loop around it.
     Names that inner functions see are live everywhere. Of a statement with all that it contains: `stored` are the names
@@ -166,6 +166,7 @@ class Flow:
     def statement(self, s: ast.stmt, after: Names, at_break: Names, at_continue: Names) -> Names:
         match s:
             case ast.Return():
+                self.result.after[s] = _NONE
                 return self.result.inner | reads(s)
             case ast.Raise():
                 return self.result.inner | reads(s)
@@ -201,6 +202,7 @@ class Flow:
                 effect = self.effects.get(s)
                 if effect is None:
                     effect = self.effects[s] = (reads(s), stores(s, certain_parts))
+                self.result.after[s] = after
                 return (after - effect[1]) | effect[0]
 
     def _try(self, s: ast.Try, after: Names, at_break: Names, at_continue: Names) -> Names:

@@ -10,12 +10,14 @@ from typing import NoReturn
 
 from ..errors import AliasError, CutError
 from ..ir import Atom
+from ..passes.kinds import start_decides
 from .assignment import assign
 from .carry import NeedsFlags, Outcome, mismatch_error
 from .conditions import truth
 from .context import Context
 from .continuing import joined_iteration, only_continues
 from .demand import LENGTH, ask
+from .detours import Detour, Restart
 from .draws import forget
 from .flow import BREAK, CONTINUE, Flow, Kont, sequence
 from .growing import grow, lists_changed_in
@@ -24,7 +26,7 @@ from .iteration import end_of, item_getters, steps_of
 from .kept_loops import ForLoop, WhileLoop, loop_names
 from .leaving import for_with_flags, run_flags
 from .listed import Lists, Unfit, lists_filled
-from .values import Restart, Value
+from .values import Value
 from .written import Written
 
 _FEWEST = 3  # iterations from which on all but the last one are tried as a loop
@@ -194,7 +196,13 @@ def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow 
         return _peel(ctx, node, steps, outcome, kont)
     try:
         with ctx.attempt():
+            since = len(ctx.b.statements)
             loop.emit(shot, outcome)
+            if steps.length is not None:
+                _check_start(ctx, node, since)
+    except _OtherKind:
+        forget(ctx, mark)
+        return _peel(ctx, node, steps, None, kont)
     except AliasError:  # perhaps names share memory only in the first iteration
         if steps.length is None:
             ask(ctx, (steps.start, steps.stop, steps.step))  # to read the first iteration apart, if there surely is one
@@ -245,6 +253,15 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, ko
     return _by_itself(ctx, node, steps.element(steps.start), kont, lambda: _after_peel(ctx, node, steps, kont))
 
 
+class _OtherKind(Detour):
+    """The loop starts with a number of another kind than its turns leave, and that decides what it computes."""
+
+
+def _check_start(ctx: Context, node: ast.AST, since: int) -> None:
+    if (node, ctx.frame) not in ctx.loops.peeling and start_decides(ctx.b.statements[since:]):
+        raise _OtherKind
+
+
 def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome) -> NoReturn:
     """Ask for the bounds, so that a first iteration can be read apart; not where no bounds would help."""
     if outcome.grows:
@@ -290,7 +307,14 @@ def _while_kept(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
         return run_flags(ctx, node, kont, lambda: ctx.eval(node.test), None, known is True)
     if outcome.mismatch is not None:
         return _peel_while(ctx, node, outcome, kont, known)
-    loop.emit(shot, outcome, known is True)
+    try:
+        with ctx.attempt():
+            since = len(ctx.b.statements)
+            loop.emit(shot, outcome, known is True)
+            if known is True:
+                _check_start(ctx, node, since)
+    except _OtherKind:
+        return _peel_while(ctx, node, outcome, kont, known)
     return sequence(ctx, node.orelse, kont)
 
 

@@ -24,7 +24,7 @@ from ..ir import Atom, Block, Raise, Var
 from ..thrown import Known, Thrown
 from .booleans import python_bool
 from .context import Context
-from .values import Maybe, Ref, Value, is_number, is_runtime
+from .values import Maybe, Ref, Undefined, Value, is_number, is_runtime
 
 Fact = tuple[Atom, bool]  # of a bool, what it is
 
@@ -105,14 +105,15 @@ def is_as_before(ctx: Context, condition: Atom, before: Value, x: Value, y: Valu
 
 
 def perhaps(ctx: Context, v: Value, like: Maybe) -> Value:
-    """None, or a value, as what may be either; `like` one that is."""
-    if v is not None:
-        return v if type(v) is Maybe or not (is_runtime(v) or is_number(v)) else Maybe(v, np.False_)
+    """None, or a value, as what may be either; `like` one that is. Or so a name without a value."""
+    kind = type(like)
+    if not (v is None if kind is Maybe else type(v) is Undefined and v.unbound):
+        return v if type(v) is kind or not (is_runtime(v) or is_number(v)) else kind(v, np.False_)
     aval = ctx.atom(like.value).aval
     if aval.weak:
-        return Maybe(aval.dtype.type(0).item(), np.True_)
+        return kind(aval.dtype.type(0).item(), np.True_)
     nothing = np.zeros(aval.shape, aval.dtype)
-    return Maybe(Ref(ctx.cell(make.lift(nothing))) if type(like.value) is Ref else nothing[()], np.True_)
+    return kind(Ref(ctx.cell(make.lift(nothing))) if type(like.value) is Ref else nothing[()], np.True_)
 
 
 def some(ctx: Context, v: Value) -> Value:

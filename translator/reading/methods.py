@@ -106,6 +106,10 @@ def _call_container_method(
     if name in _MUTATORS and isinstance(owner, list | dict | set):
         if any(_leads_to(a, owner) for a in (*args, *kwargs.values())):
             ctx.cut(node, f"a {type(owner).__name__} that contains itself")
+        if name == "update" and id(owner) in ctx.objects:
+            for key, value in run_known(ctx, node, lambda: dict(*args, **kwargs)).items():
+                ctx.set_attribute(ctx.objects[id(owner)], key, value)
+            return None
         ctx.touch(owner)
     result = run_known(ctx, node, lambda: getattr(owner, name)(*args, **kwargs))
     if isinstance(owner, dict) and name in ("keys", "values", "items"):

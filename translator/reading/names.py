@@ -11,7 +11,8 @@ from ..errors import UnboundError
 from ..precision import Precision
 from .context import Context
 from .demand import refuse_undefined
-from .values import SHARED, Frame, Undefined, Value
+from .unset import bound, raise_unset, read_as_unset
+from .values import SHARED, Frame, Undefined, Unset, Value
 
 
 def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
@@ -24,9 +25,14 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
         if identifier in held:
             value = held[identifier]
             if type(value) is Undefined and not (value.stream is not None and node in ctx.drawing.passing):
+                if value.unbound:
+                    read_as_unset(ctx, frame, identifier, value.needs)
                 refuse_undefined(ctx, value, node, identifier)
-            return value
+            return bound(ctx, value, identifier, node) if type(value) is Unset else value
         if identifier in frame.live.local:
+            read_as_unset(ctx, frame, identifier)
+            if frame is ctx.frame:
+                raise_unset(ctx, identifier, node)
             raise ctx.error(
                 UnboundError,
                 node,

@@ -372,8 +372,30 @@ def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, no
         return _same_items(ctx, kind, left, right, node)
     if any(protocols.is_instance(x) and not isinstance(x, enum.Enum) for x in (*leaves_in(left), *leaves_in(right))):
         ctx.cut(node, "the order of containers that hold objects", instead="compare what they are ordered by")
-    left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
-    return run_known(ctx, node, _COMPARE[type(kind)][0], left, right)
+    return _order(ctx, kind, list(left), list(right), node)
+
+
+def _order(ctx: Context, kind: ast.cmpop, left: list[Value], right: list[Value], node: ast.AST) -> Value:
+    """The order of items, some of them run-time numbers: the first two that differ decide."""
+    if not left or not right:
+        return run_known(ctx, node, _COMPARE[type(kind)][0], len(left), len(right))
+    x, y = left[0], right[0]
+
+    def of_rest() -> Value:
+        return _order(ctx, kind, left[1:], right[1:], node)
+
+    def of_these() -> Value:
+        return python_truth(ctx, compare_pair(ctx, kind, x, y, node), node)
+
+    if identity.identical(ctx, x, y):
+        return of_rest()
+    if len(left) == len(right) == 1:
+        return of_these()
+    equal = truth(ctx, compare_pair(ctx, ast.Eq(), x, y, node), node)
+    if isinstance(equal, bool):
+        return of_rest() if equal else of_these()
+    ctx.at(node)
+    return branch_values(ctx, equal, of_rest, of_these, node)
 
 
 def _same_items(ctx: Context, kind: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Value:

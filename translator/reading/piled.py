@@ -31,22 +31,10 @@ from ..surface.python import as_python
 from .array_stores import store_array
 from .context import Context
 from .demand import refuse_undefined, static, static_int
+from .detours import Entry, Lengthened, Restart
 from .growing import Facts, Pile, has_grown
 from .indexing import indexed
-from .values import (
-    FULL,
-    Bounds,
-    Entry,
-    Lengthened,
-    Masked,
-    Ref,
-    Restart,
-    Undefined,
-    Value,
-    describe,
-    is_runtime,
-    leaves_in,
-)
+from .values import FULL, Bounds, Masked, Ref, Undefined, Value, describe, is_runtime, leaves_in
 
 MANY, FEW = 4096, 256  # rows: of numbers and small arrays, of large ones
 LARGE = 1 << 22  # bytes

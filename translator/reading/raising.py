@@ -24,8 +24,9 @@ from ..ir import Atom, Block, Raise, Var
 from ..patterns import pattern
 from ..thrown import Argument, Hole, Known, Slot, Thrown, settled, text
 from .context import Context, Snapshot
+from .detours import Raised
 from .maybes import narrowed
-from .values import Message, Raised, Ref, Value, describe, is_object, leaves_in
+from .values import Message, Ref, Value, describe, is_object, leaves_in
 
 _WHY = "a compiled program raises what is known before the run: a class, and a message with values in it"
 CERTAIN = "_untraced_certain"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..ir import Var
+from .liveness import certain_parts, stores
+from .nodes import children
 from .telling import Telling
 from .values import (
     Bound,
@@ -29,19 +32,24 @@ from .values import (
 
 
 def objects_of(
-    frame: Frame, env: dict[str, Value], extra: Value = None, skipped: frozenset[type] = frozenset()
+    frame: Frame,
+    env: dict[str, Value],
+    extra: Value = None,
+    skipped: frozenset[type] = frozenset(),
+    held: Callable[[Frame, Frame], Iterable[Value]] = lambda caller, callee: caller.env.values(),
 ) -> Iterator[Any]:
     """All values that the names of `env`, and of the frames around and before this one, lead to, each once; from lists
-    and tuples not those of the `skipped` classes.
+    and tuples not those of the `skipped` classes. Of a caller only those that it has `held` while the callee is read.
     """
     waiting: list[Any] = [extra, *env.values()]
-    frames, seen_frames = [frame.caller, frame.outer], {id(frame)}
+    frames, seen_frames = [frame], {id(frame)}
     while frames:
-        f = frames.pop()
-        if f is not None and id(f) not in seen_frames:
-            seen_frames.add(id(f))
-            waiting += f.env.values()
-            frames += [f.caller, f.outer]
+        callee = frames.pop()
+        for f in (callee.caller, callee.outer):
+            if f is not None and id(f) not in seen_frames:
+                seen_frames.add(id(f))
+                waiting += held(f, callee) if f is callee.caller else f.env.values()
+                frames.append(f)
     seen: set[int] = set()
     while waiting:
         v = waiting.pop()
@@ -74,6 +82,29 @@ def objects_of(
             waiting.append(v.whole)
         elif is_object(v) and not isinstance(v, Telling):  # a reading, which inner functions hold
             waiting += attributes_of(v).values()
+
+
+def still_read(caller: Frame, callee: Frame) -> Iterable[Value]:
+    """The values of a caller's names that it may read after the call, or in the rest of the statement with the call."""
+    s, call = caller.statement, callee.call
+    if not isinstance(s, _SIMPLE) or s not in caller.live.after or call is None:
+        return caller.env.values()
+    names = set(caller.live.after[s] - stores(s, certain_parts) | caller.live.inner)
+    waiting: list[ast.AST] = [s]
+    is_around = False
+    for n in waiting:
+        if n is call:
+            is_around = True
+            continue
+        if isinstance(n, ast.Name) and (isinstance(n.ctx, ast.Load) or isinstance(s, ast.AugAssign)):
+            names.add(n.id)
+        waiting += children(n)
+    if not is_around:
+        return caller.env.values()
+    return [v for name, v in caller.env.items() if name in names or name.startswith("%")]
+
+
+_SIMPLE = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 
 
 def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:

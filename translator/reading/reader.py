@@ -30,6 +30,7 @@ from ..tree import ARRAY, LEAF, Kind, TreeDef, close_node
 from . import streams
 from .changes import changes_of
 from .context import Context
+from .detours import Restart
 from .draws import argument
 from .fence import check_entry
 from .flow import FUNCTION_END, sequence
@@ -45,19 +46,7 @@ from .signature import Opaque, Signature, specialise, static_value
 from .source import Source, scope_of, source_of
 from .splicing import MAX_RESTARTS
 from .unread import unread
-from .values import (
-    MIRRORS,
-    Cell,
-    Frame,
-    Outside,
-    Ref,
-    Restart,
-    Undefined,
-    Value,
-    is_object,
-    is_transformed,
-    leaves_in,
-)
+from .values import MIRRORS, Cell, Frame, Outside, Ref, Undefined, Value, is_object, is_transformed, leaves_in
 from .views import Lying
 
 _RECURSION_LIMIT = 8_000  # ten frames an inlined call; beyond 10,000 recursion through C overflows a stack of 8 MB

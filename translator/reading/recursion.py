@@ -32,10 +32,11 @@ from ..tree import TreeDef
 from .aliases import settle
 from .context import Context
 from .demand import demand, from_arguments
+from .detours import Raised, Restart, Site
 from .joins import common_scalar
 from .results import result_tree
 from .source import source_of
-from .values import MIRRORS, Frame, Masked, Raised, Ref, Restart, Site, Undefined, Value, describe, is_leaf, is_runtime
+from .values import MIRRORS, Frame, Masked, Ref, Undefined, Value, describe, is_leaf, is_runtime
 
 ATTEMPTS = 5  # readings until the results have their types
 GENERATED = "<untraced "  # what the names of files with printed source begin with

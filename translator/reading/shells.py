@@ -39,8 +39,8 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
     if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
         leaves.append(v)
         return LEAF
-    if type(v) is Maybe:
-        return (Maybe, None, (open_value(v.value, leaves, apart), open_value(v.absent, leaves, apart)))
+    if isinstance(v, Maybe):
+        return (type(v), None, (open_value(v.value, leaves, apart), open_value(v.absent, leaves, apart)))
     if id(v) in apart:
         return ("static", None, Same(v))
     if type(v) in (tuple, list):

@@ -10,10 +10,11 @@ from ..errors import UnsupportedError
 from ..ir import Atom
 from ..surface import above
 from .context import Context
+from .detours import Restart
 from .inlining import inline, prepare
 from .language import new_context
 from .source import scope_of, source_of
-from .values import Frame, Restart, Value
+from .values import Frame, Value
 
 MAX_RESTARTS = 100
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..builder import Builder
 from ..ir import Atom, Aval, Capture, Statement, Var
 from ..records import dataclass
-from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Site, Value, attributes_of, is_object
+from .detours import Site
+from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Value, attributes_of, is_object
 
 if TYPE_CHECKING:
     from ..errors import Span

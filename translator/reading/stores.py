@@ -53,6 +53,9 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
                 return
         elif isinstance(base, dict) and known in base and base[known] is value:
             return
+        if id(base) in ctx.objects:
+            ctx.set_attribute(ctx.objects[id(base)], known, value)
+            return
         ctx.touch(base)
         base[known] = value
         return

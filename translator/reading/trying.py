@@ -26,10 +26,11 @@ from ..ir import Statement
 from ..records import dataclass
 from .context import WITHIN, Context
 from .control import branches
+from .detours import Detour, Raised
 from .flow import Flow, Kont, sequence
 from .libraries import is_library
 from .reach import containers_of
-from .values import Cell, Detour, Raised, Undefined
+from .values import Cell, Undefined
 
 
 def try_(ctx: Context, node: ast.Try, kont: Kont) -> Flow | None:

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Span
 from ..ir import Atom, Aval, Capture, DType, Var
 from ..ops.core import Attrs, Dim, Op
 from ..records import dataclass
-from ..thrown import Hole, Thrown
+from ..thrown import Hole
 from .libraries import is_library
 from .source import Source, as_private
 
@@ -37,12 +36,13 @@ class Cell:
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
     for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
     says that. `immutable`: it is an Array, the caller's or computed from one, of which `x += y` makes a new one.
-    `sides`: the condition by which it is one of two cells, and these.
+    `sides`: the condition by which it is one of two cells, and these; `either`, where a store into it can be told: the
+    condition, and the two arrays, without those that nobody else sees.
     """
 
     __slots__ = (
-        *("ambiguous", "atom", "birth", "choice", "immutable", "name", "origin", "shadows", "sides", "sources"),
-        *("stale", "swapped", "twins"),
+        *("ambiguous", "atom", "birth", "choice", "either", "immutable", "name", "origin", "shadows", "sides"),
+        *("sources", "stale", "swapped", "twins"),
     )
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
@@ -59,6 +59,7 @@ class Cell:
         self.choice: Choice | None = None
         self.immutable = False
         self.sides: tuple[Atom, Cell, Cell] | None = None
+        self.either: tuple[Atom, Ref | None, Ref | None] | None = None
 
     @property
     def group(self) -> tuple[Cell, ...]:
@@ -356,7 +357,7 @@ class Undefined:
     It would be one thing if the run-time values `needs` were known. A number of one dtype or another, `dtypes`, is
     `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that. An argument that
     is a generator of random numbers, of which nothing is known but its class `cls`, has a `stream`: loops may draw from
-    it (`streams`), by a `method`.
+    it (`streams`), by a `method`. `unbound`: of a name that has no value on some of the ways to where it is used.
     """
 
     why: str
@@ -367,6 +368,7 @@ class Undefined:
     stream: Any = None
     method: str = ""
     cls: type = object
+    unbound: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -375,6 +377,11 @@ class Maybe:
 
     value: Value
     absent: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unset(Maybe):
+    """What a name holds that has no value where `absent` is true (`unset`)."""
 
 
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
@@ -391,13 +398,17 @@ class SharedNames:
 class Frame:
     """One call being read: its source, its names, and the scope in which the function was defined."""
 
-    __slots__ = ("blocks", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source")
+    __slots__ = (
+        "blocks", "call", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source", "statement",
+    )  # fmt: skip
 
     def __init__(
         self, source: Source, outer: Frame | None, caller: Frame | None, scope: Any, live: Any, fixed: bool, name: str
     ) -> None:
         self.source = source
         self.caller = caller
+        self.call: ast.AST | None = None  # what calls it, in the caller's source
+        self.statement: ast.AST | None = None  # that is being read
         self.env: dict[str, Value] = {}
         self.outer = outer
         self.scope = scope
@@ -438,69 +449,6 @@ class Filling(OpenList):
             self.aval = None
 
 
-class Detour(Exception):
-    """No error: how the reader leaves what it was reading to start elsewhere."""
-
-
-class Raised(Detour):
-    """Raised where the code that is read ends in a `raise`: `error`, of these values."""
-
-    def __init__(self, error: Thrown, values: tuple[Atom, ...], span: Span) -> None:
-        super().__init__(error.error.__name__)
-        self.error, self.values, self.span = error, values, span
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """That the list made at `site` grows and holds what is of this kind; without it, that elements are taken away."""
-
-    site: ast.AST
-    kind: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Lengthened:
-    """Slices of the list that grows which is made at `site` have room to grow, too."""
-
-    site: ast.AST
-
-
-Site = ast.AST | tuple[ast.AST, int] | Entry | Lengthened
-"""A loop, or of a call of a transformed inner function one leaf."""
-
-
-class Restart(Detour):
-    """Reading must start again: these argument leaves, of the function or of calls of inner ones, are specialised on
-    their values, these loops are unrolled.
-
-    Of the numbers outside the function those in `varying` are read at every call, those in `known` are specialised on
-    after all. `why` says what needs the values, and where. `afresh`: loops unrolled so far may be kept now.
-    """
-
-    def __init__(
-        self,
-        leaves: frozenset[int] = frozenset(),
-        loops: frozenset[Site] = frozenset(),
-        why: str = "",
-        varying: frozenset[Outside] = frozenset(),
-        known: frozenset[Outside] = frozenset(),
-        afresh: bool = False,
-    ) -> None:
-        self.afresh = afresh
-        self.leaves = leaves
-        self.loops = loops
-        self.why = why
-        self.varying = varying
-        self.known = known
-        self.passed: frozenset[Site] = frozenset()  # loops around the place that asks, as far as it has come
-
-    def ends_at(self, loop: ast.AST, unrolled: frozenset[Site]) -> bool:
-        """Whether all that it asks for is to unroll `loop`, which it leaves now, and loops inside that or known."""
-        self.passed |= {loop}
-        others = self.leaves or self.varying or self.known
-        return loop in self.loops and not others and self.loops <= self.passed | unrolled
-
-
 def is_runtime(v: Value) -> bool:
     """Whether the value itself (not what it contains) is known only at run time."""
     return type(v) is Var or type(v) is Ref
@@ -522,7 +470,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView, Maybe, Unset}
 )
 
 

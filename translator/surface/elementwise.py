@@ -152,17 +152,23 @@ def clip_method(b: Builder, a: Any, min: Any = None, max: Any = None, out: Any =
 
 
 def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None, *, _into: DType | None = None) -> Atom:
-    """NumPy's rounding: scale, round half to even, scale back; each step in the dtype of the array written into."""
+    """NumPy's rounding: scale, round half to even, scale back; each step in the dtype of the array written into. Of
+    complex numbers the parts are rounded, before they are written.
+    """
     refuse_out("np.round", out)
     x, places = array(b, a), static_int(decimals, "the number of decimals")
-    if x.aval.dtype.kind == "b" and places:
+    kind = x.aval.dtype.kind
+    if kind == "b" and places:
         raise DTypeError("np.round of bool to decimals: NumPy scales them, and cannot cast that to bool")
-    if x.aval.dtype.kind in "iu" and places >= 0:
+    if kind in "iu" and places >= 0:
         return make.astype(b, x, x.aval.dtype)
     if places == 0:
         return make.elementwise(b, ops.RINT, x)
-    if x.aval.dtype.kind in "iu":
+    if kind in "iu":
         return make.astype(b, _scaled(b, make.astype(b, x, np.float64), places, np.dtype(np.float64)), x.aval.dtype)
+    if kind == "c":
+        parts = [make.elementwise(b, part, x) for part in (ops.REAL, ops.IMAG)]
+        return make.elementwise(b, ops.OF_PARTS, *(_scaled(b, part, places, part.aval.dtype) for part in parts))
     into = x.aval.dtype if _into is None or not np.can_cast(x.aval.dtype, _into, "same_kind") else _into
     return _scaled(b, x, places, into)
 

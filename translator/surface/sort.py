@@ -75,7 +75,9 @@ def _along(b: Builder, a: Any, axis: Any) -> tuple[Atom, int]:
 
 
 def _places(function: str, x: Atom, kth: Any, axis: int) -> tuple[int, ...]:
-    """The places of a partition, counted from the front; none in an array without elements."""
+    """The places of a partition, counted from the front; none in an array without elements. One that is given twice
+    counts twice: NumPy then orders more of what lies around it.
+    """
     places = static(kth, "the place of a partition")
     kind = np.asarray(places).dtype.kind
     if kind == "b":
@@ -83,11 +85,11 @@ def _places(function: str, x: Atom, kth: Any, axis: int) -> tuple[int, ...]:
     if kind not in "iu":
         raise TypeError("Partition index must be integer")
     n = x.aval.shape[make.normalize_axis(axis, x.aval.ndim)]
-    found = set()
+    found = []
     for k in (places if isinstance(places, tuple | list) else (places,)) if x.aval.size else ():
         if not -n <= int(k) < n:
             raise ValueError(f"{function}: kth(={k}) out of bounds ({n})")
-        found.add(int(k) % n)
+        found.append(int(k) % n)
     return tuple(sorted(found))
 
 

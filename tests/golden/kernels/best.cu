@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t(
             t_1_sofar = Largest()(t_1_sofar, t[k]);
         }
         const float t_1 = row_fold<Largest, float>(t_1_sofar, __int_as_float(0xff800000));
-        long long t_7_sofar = 9223372036854775807LL;
+        int t_7_sofar = 2147483647;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
@@ -52,11 +52,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t(
             const bool t_2 = t[k] == t_1;
             const bool t_3 = t[k] != t[k];
             const bool t_4 = t_2 || t_3;
-            const long long t_5 = (long long)column;
-            const long long t_6 = t_4 ? t_5 : 9223372036854775807LL;
+            const int t_5 = column;
+            const int t_6 = t_4 ? t_5 : 2147483647;
             t_7_sofar = Smallest()(t_7_sofar, t_6);
         }
-        const long long t_7 = row_fold<Smallest, long long>(t_7_sofar, 9223372036854775807LL);
+        const long long t_7 = (long long)(row_fold<Smallest, int>(t_7_sofar, 2147483647));
         if (thread == 0) {
             t_7_ptr[row] = t_7;
         }
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t_by4(
             }
         }
         const float t_1 = row_fold<Largest, float>(t_1_sofar, __int_as_float(0xff800000));
-        long long t_7_sofar = 9223372036854775807LL;
+        int t_7_sofar = 2147483647;
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
@@ -102,12 +102,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t_by4(
                 const bool t_2 = t[k] == t_1;
                 const bool t_3 = t[k] != t[k];
                 const bool t_4 = t_2 || t_3;
-                const long long t_5 = (long long)column;
-                const long long t_6 = t_4 ? t_5 : 9223372036854775807LL;
+                const int t_5 = column;
+                const int t_6 = t_4 ? t_5 : 2147483647;
                 t_7_sofar = Smallest()(t_7_sofar, t_6);
             }
         }
-        const long long t_7 = row_fold<Smallest, long long>(t_7_sofar, 9223372036854775807LL);
+        const long long t_7 = (long long)(row_fold<Smallest, int>(t_7_sofar, 2147483647));
         if (thread == 0) {
             t_7_ptr[row] = t_7;
         }

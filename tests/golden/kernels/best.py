@@ -22,7 +22,7 @@ def best_t(scores_ptr, weight_ptr, t_7_ptr, rows, columns, ROWS: tl.constexpr, B
     t_2 = t == t_1
     t_3 = t != t
     t_4 = t_2 | t_3
-    t_5 = column.to(tl.int64)
-    t_6 = tl.where(t_4, t_5, tl.full((), 9223372036854775807, tl.int64))
-    t_7 = tl.min(tl.where(mask, t_6, tl.full((), 9223372036854775807, tl.int64)), axis=1, keep_dims=True)
+    t_5 = column
+    t_6 = tl.where(t_4, t_5, 2147483647)
+    t_7 = (tl.min(tl.where(mask, t_6, 2147483647), axis=1, keep_dims=True)).to(tl.int64)
     tl.store(t_7_ptr + row, t_7, mask=row_mask)

@@ -1,8 +1,6 @@
 // np.argmax(np.abs(x), axis=0)
 typedef int index_t;
 
-struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-
 // Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
 template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) {
     const Fold fold;
@@ -36,28 +34,23 @@ struct Earlier {
 };
 
 extern "C" __global__ void brightest_t_parts(
-    const float* __restrict__ x_ptr, float* __restrict__ t_1_part_ptr, float* __restrict__ t_best_ptr,
-    long long* __restrict__ t_place_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks,
-    index_t chunk_length, index_t row_threads
+    const float* __restrict__ x_ptr, float* __restrict__ t_best_ptr, long long* __restrict__ t_place_ptr,
+    index_t x_stride, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads
 ) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
     const index_t chunk = blockIdx.y;
     const index_t begin = chunk * chunk_length;
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
-    float t_1_sofar = __int_as_float(0xff800000);
     First<float, true> t_best_sofar = {0, -1};
     if (row < rows) {
 #pragma unroll 4
         for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
             const float x = x_ptr[row + column * x_stride];
             const float t = fabsf(x);
-            const long long t_3 = (long long)column;
-            t_1_sofar = Largest()(t_1_sofar, t);
-            t_best_sofar.add(t, t_3);
+            const long long t_2 = (long long)column;
+            t_best_sofar.add(t, t_2);
         }
     }
-    t_1_sofar = tile_fold<Largest>(t_1_sofar, row_threads);
-    if ((int)threadIdx.x < row_threads && row < rows) t_1_part_ptr[row * chunks + chunk] = t_1_sofar;
     t_best_sofar = tile_fold<Earlier>(t_best_sofar, row_threads);
     if ((int)threadIdx.x < row_threads && row < rows) {
         t_best_ptr[row * chunks + chunk] = t_best_sofar.best;
@@ -93,19 +86,20 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish(
-    const float* __restrict__ t_part_ptr, const float* __restrict__ t_best_ptr,
-    const long long* __restrict__ t_place_ptr, long long* __restrict__ t_5_ptr, index_t rows, index_t columns
+    const float* __restrict__ t_best_ptr, const long long* __restrict__ t_place_ptr,
+    long long* __restrict__ t_5_ptr, index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float t_best[EACH];
         float t_sofar = __int_as_float(0xff800000);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
-            const float t_part = t_part_ptr[row * columns + column];
-            t_sofar = Largest()(t_sofar, t_part);
+            t_best[k] = t_best_ptr[row * columns + column];
+            t_sofar = Largest()(t_sofar, t_best[k]);
         }
         const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
         long long t_5_sofar = 9223372036854775807LL;
@@ -113,9 +107,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish(
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
-            const float t_best = t_best_ptr[row * columns + column];
-            const bool t_1 = t_best == t;
-            const bool t_2 = t_best != t_best;
+            const bool t_1 = t_best[k] == t;
+            const bool t_2 = t_best[k] != t_best[k];
             const bool t_3 = t_1 || t_2;
             const long long t_place = t_place_ptr[row * columns + column];
             const long long t_4 = t_3 ? t_place : 9223372036854775807LL;
@@ -131,22 +124,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish(
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
 extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish_by4(
-    const float* __restrict__ t_part_ptr, const float* __restrict__ t_best_ptr,
-    const long long* __restrict__ t_place_ptr, long long* __restrict__ t_5_ptr, index_t rows, index_t columns
+    const float* __restrict__ t_best_ptr, const long long* __restrict__ t_place_ptr,
+    long long* __restrict__ t_5_ptr, index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float t_best[EACH];
         float t_sofar = __int_as_float(0xff800000);
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const auto t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
+            const auto t_best_pack = *reinterpret_cast<const Pack<float>*>(t_best_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const float t_part = t_part_pack.at[lane];
-                t_sofar = Largest()(t_sofar, t_part);
+                const int k = 4 * piece + lane;
+                t_best[k] = t_best_pack.at[lane];
+                t_sofar = Largest()(t_sofar, t_best[k]);
             }
         }
         const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
@@ -155,13 +150,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const auto t_best_pack = *reinterpret_cast<const Pack<float>*>(t_best_ptr + row * columns + first);
             const auto t_place_pack = *reinterpret_cast<const Pack<long long>*>(t_place_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const float t_best = t_best_pack.at[lane];
-                const bool t_1 = t_best == t;
-                const bool t_2 = t_best != t_best;
+                const int k = 4 * piece + lane;
+                const bool t_1 = t_best[k] == t;
+                const bool t_2 = t_best[k] != t_best[k];
                 const bool t_3 = t_1 || t_2;
                 const long long t_place = t_place_pack.at[lane];
                 const long long t_4 = t_3 ? t_place : 9223372036854775807LL;

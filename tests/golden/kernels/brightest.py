@@ -10,15 +10,14 @@ def larger_of(a, b):
 
 @triton.jit
 def brightest_t_parts(
-    x_ptr, t_1_part_ptr, t_best_ptr, t_place_ptr, x_stride, rows, columns, chunks, chunk_length,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr, t_best_ptr, t_place_ptr, x_stride, rows, columns, chunks, chunk_length, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     chunk = tl.program_id(1)
     begin = chunk * chunk_length
     end = tl.minimum(begin + chunk_length, columns)
-    t_1_sofar = tl.full([ROWS, BLOCK], float("-inf"), tl.float32)
     # The extreme of some numbers, and where it first stands; -1: of none. A NaN is extreme.
     t_best_sofar = tl.zeros([ROWS, BLOCK], tl.float32)
     t_place_sofar = tl.full([ROWS, BLOCK], -1, tl.int64)
@@ -28,16 +27,11 @@ def brightest_t_parts(
         mask = row_mask & column_mask
         x = tl.load(x_ptr + row + column * x_stride, mask=mask)
         t = tl.abs(x)
-        t_3 = column.to(tl.int64)
-        t_1_sofar = tl.where(mask, tl.maximum(t_1_sofar, t, propagate_nan=tl.PropagateNan.ALL), t_1_sofar)
+        t_2 = column.to(tl.int64)
         nearer = (t > t_best_sofar) | ((t != t) & (t_best_sofar == t_best_sofar))
         nearer = mask & (nearer | (t_place_sofar < 0))
         t_best_sofar = tl.where(nearer, t, t_best_sofar)
-        t_place_sofar = tl.where(nearer, t_3, t_place_sofar)
-    tl.store(
-        t_1_part_ptr + row * chunks + chunk, tl.reduce(t_1_sofar, 1, larger_of, keep_dims=True),
-        mask=row_mask
-    )
+        t_place_sofar = tl.where(nearer, t_2, t_place_sofar)
     known = t_place_sofar >= 0
     extreme_one = tl.reduce(tl.where(known, t_best_sofar, float("-inf")), 1, larger_of, keep_dims=True)
     extremes = known & ((t_best_sofar == extreme_one) | (t_best_sofar != t_best_sofar))
@@ -57,7 +51,7 @@ def larger_of(a, b):
 
 @triton.jit
 def brightest_t_finish(
-    t_best_ptr, t_part_ptr, t_place_ptr, t_5_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+    t_best_ptr, t_place_ptr, t_5_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
@@ -65,8 +59,7 @@ def brightest_t_finish(
     column_mask = column < columns
     mask = row_mask & column_mask
     t_best = tl.load(t_best_ptr + row * columns + column, mask=mask)
-    t_part = tl.load(t_part_ptr + row * columns + column, mask=mask)
-    t = tl.reduce(tl.where(mask, t_part, float("-inf")), 1, larger_of, keep_dims=True)
+    t = tl.reduce(tl.where(mask, t_best, float("-inf")), 1, larger_of, keep_dims=True)
     t_1 = t_best == t
     t_2 = t_best != t_best
     t_3 = t_1 | t_2
