@@ -71,10 +71,12 @@ static inline complex_t<float> of_parts(float re, float im) { return {re, im}; }
 """The quotient: R. L. Smith, Communications of the ACM 5 (1962), as NumPy divides."""
 PRODUCT = "{x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}"
 FUSED_PRODUCT = "{fma(x.re, y.re, -(x.im * y.im)), fma(x.re, y.im, x.im * y.re)}"
-"""As NumPy's loops over arrays multiply, where the processor has such an instruction; its single numbers do not."""
+"""As NumPy's loops over arrays multiply, where the processor has such an instruction. A device's lanes are elements of
+arrays, so there all products are fused."""
 
 HELPERS = {
     "complex_t": ARITHMETIC.replace(PRODUCT, FUSED_PRODUCT),
+    "fused": "template <class T> static inline complex_t<T> fused(complex_t<T> x, complex_t<T> y) { return x * y; }",
     "is_finite": "template <class T> static inline bool is_finite(T x) { return x - x == 0; }",
     "complex_scaled": """template <class T> static inline complex_t<T> complex_scaled(complex_t<T> z, double by) {
     return {z.re * (T)by, z.im * (T)by};

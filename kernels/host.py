@@ -38,7 +38,8 @@ _FLOATS = {
 }
 _POWERS: dict[float, str] = {n: product("{0}", n, "({0} * {1})".format) for n in WHOLE}
 _FACTORS_OF_COMPLEX = 4  # `complex_power` loops for more
-_IN_ARRAYS = {"multiply": "fused({0}, {1})", "square": "fused({0}, {0})", _POWERS[2]: "fused({0}, {0})"}
+_SQUARE = "fused({0}, {0})"
+_IN_ARRAYS: dict[str, str | None] = {"multiply": "fused({0}, {1})", "square": _SQUARE, _POWERS[2]: _SQUARE}
 """Products of complex numbers in arrays, which NumPy's vectors fuse: what overflows is infinite there and NaN here."""
 _ROOT = "sqrt{f}({0})"
 _ROOT_OF_NUMBER = "({0} == -{2} ? {2} : sqrt{f}({0}) + 0)"  # {2} is infinity; pow of -0.0 is 0.0

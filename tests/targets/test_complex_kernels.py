@@ -49,6 +49,14 @@ def running(x):
     return np.cumsum(x * 2, axis=1), np.cumprod(x, axis=0)
 
 
+def one_by_one(x):
+    out = np.zeros_like(x)
+    for k in range(3):
+        for i in range(1, x.shape[0]):
+            out[i] = out[i - 1] * 0.5 + x[i] * x[i] + k
+    return out
+
+
 def chosen(x, places):
     return x[places] * 2j
 
@@ -103,6 +111,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "long_rows": (normalised, (numbers(3, 5003, dtype="c8"),), "row"),
     "overlap": (overlap, (numbers(30, 7), numbers(30, 7)), "row"),
     "columns": (columns, (numbers(3000, 7),), "reduce"),
+    "one_by_one": (one_by_one, (numbers(9),), "loops"),
     "running": (running, (numbers(30, 70),), "scan"),
     "chosen": (chosen, (numbers(30, 7), PLACES - 30), "gather"),
     "stored": (stored, (numbers(30), PLACES, numbers(40)), "scatter"),
