@@ -181,7 +181,8 @@ class _Scores:
             statements += [g for g in groups if places[id(g)] == k]
             made = {t: None for b in inline(s) for t in b.targets} if isinstance(s, Fused) and s.kind in FLAT else {}
             left = [t for t in s.targets if t not in gone]
-            if gone & {*made}:  # what groups ask for comes before them, each value by itself, and the rest behind
+            if isinstance(s, Fused) and gone & {*made}:
+                # What groups ask for comes before them, each value by itself, and the rest behind.
                 early = [t for t in made if t in asked and t not in gone]
                 for wanted in (*([t] for t in early), [t for t in left if t not in early]):
                     own = statements_for(inline(s), wanted, frozenset(gone).union(early) - {*wanted})

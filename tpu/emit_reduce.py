@@ -33,8 +33,8 @@ def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType, mi
         x = w.nonzero(x)
     on_host = x.name in w.shifted or (missed and x.name in w.arguments and host_calls.compares(name, x, attrs))
     if w.host and on_host and host_calls.reduces(name, x, result):
-        axes, called = " ".join(map(str, attrs.axes)), "count" if x.dtype == BOOL and name == "sum" else name
-        found = host_calls.call(w, f"{called} {axes}", [x], reduced_shape(x.shape, attrs.axes, False), result)
+        places, called = " ".join(map(str, attrs.axes)), "count" if x.dtype == BOOL and name == "sum" else name
+        found = host_calls.call(w, f"{called} {places}", [x], reduced_shape(x.shape, attrs.axes, False), result)
         return w.reshape(found, shape)
     if x.dtype == BOOL and name in _OF_TRUTHS and len(attrs.axes) == len(x.shape) and math.prod(x.shape) >= _MANY:
         return w.reshape(w.convert(_of_truths(w, name, x), result), shape)
