@@ -45,12 +45,12 @@ def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType, mi
     if name == "sum" and working.kind in "fc" and math.prod(x.shape[i] for i in attrs.axes) == 1:
         return w.convert(plus_zero(w, w.reshape(x, shape)), result)  # XLA would not begin at 0.0
     init = w.constant(identity_of(name, working), (), working)
-    axes = attrs.axes
-    if name == "sum" and working.kind in "fc" and len(axes) > 1 and _LINE < math.prod(x.shape) < _FUSED:
+    left = attrs.axes
+    if name == "sum" and w.host and working.kind in "fc" and len(left) > 1 and _LINE < math.prod(x.shape) < _FUSED:
         # line by line, then what they give: in one go each of them is added to all that came before
-        lines, x = axes[-1], w.op("optimization_barrier", w.reduce(x, init, "add", axes[-1:]))
-        axes = tuple(k - (k > lines) for k in axes[:-1])
-    return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], axes), result), shape)
+        line, x = left[-1], w.op("optimization_barrier", w.reduce(x, init, "add", left[-1:]))
+        left = tuple(k - (k > line) for k in left[:-1])
+    return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], left), result), shape)
 
 
 _OF_TRUTHS = {"sum": "add", "any": "maximum", "all": "minimum"}

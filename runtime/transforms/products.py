@@ -51,7 +51,8 @@ def inner_signature(fun: Fun, primals: TreeDef, signature: Signature, first: int
     inner, leaves = abstract_with_leaves(fun, arguments, {})
     sources = tuple(x.leaf if isinstance(x, _Tagged) else None for x in leaves)
     values = tuple(signature.values[s] if s is not None else inner.values[i] for i, s in enumerate(sources))
-    return Inner(dataclasses.replace(inner, values=values), sources)
+    immutable = frozenset(i for i, s in enumerate(sources) if s in signature.immutable)
+    return Inner(dataclasses.replace(inner, values=values, immutable=immutable), sources)
 
 
 class _Tagged:

@@ -101,6 +101,14 @@ def chosen_before_the_loop(x):
     return total(a, b)
 
 
+def stored_under_another_name(x):
+    a, b = x[:3] * 1.0, x[3:6] * 2.0
+    t = a if x[6] > 0 else b
+    a[0] = x[7] * t[1]
+    b[2] = a[0] * t[0]
+    return total(a, b, t)
+
+
 def left_early(x):
     a, b = x[:3] * 1.0, x[3:6] * 2.0
     for i in range(3):
@@ -116,7 +124,7 @@ def left_early(x):
 
 PROGRAMS = [
     buffers_by_turns, until_they_agree, read_beside, views_of_one_array, a_view_of_the_choice, an_array_of_its_own,
-    in_branches, chosen_before_the_loop, left_early,
+    in_branches, chosen_before_the_loop, stored_under_another_name, left_early,
 ]  # fmt: skip
 
 
@@ -135,19 +143,12 @@ def test_batches():
         np.testing.assert_allclose(vmap(f)(xs), [f(x) for x in xs], rtol=1e-12)
 
 
-def test_what_is_not_known_is_refused():
-    def one_of_three(x):
+def test_one_of_three_is_refused():
+    def f(x):
         a, b, c = x[:3] * 1.0, x[3:6] * 2.0, x[1:4] ** 2
         t = a if x[6] > 0 else (b if x[7] > 0 else c)
         t[0] = 1.0
         return total(a, b, c)
 
-    def read_after_another_store(x):
-        a, b = x[:3] * 1.0, x[3:6] * 2.0
-        t = a if x[6] > 0 else b
-        a[0] = x[7]
-        return total(a, b, t)
-
-    for f in (one_of_three, read_after_another_store):
-        with pytest.raises(AliasError, match="may be one of two|may have changed"):
-            grad(f)(X)
+    with pytest.raises(AliasError, match="may be one of two"):
+        grad(f)(X)

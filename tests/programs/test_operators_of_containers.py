@@ -171,6 +171,12 @@ def quotient_and_rest(a, b):
     return divmod(a, b)
 
 
+@CASES((np.arange(2.0), np.ones(2)), (np.ones(2), np.arange(2.0)), (np.full(2, np.nan), np.ones(2)))
+def order_of_tuples(x, y):
+    p, q = (x[0], y[0]), (x[1], y[1])
+    return p < q, p <= q, p > q, (x[0], 1) < (x[1], 0), (x[0],) < (x[0], 2.0), (x[0], "a") < (x[1], "b")
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_as_cpython(function: Any, arguments: Any, target: str) -> None:

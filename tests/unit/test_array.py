@@ -461,3 +461,31 @@ def test_augmented_assignment_writes_into_numpy_arrays_beside_arrays() -> None:
     np.testing.assert_array_equal(accelerate(f)(total, tree, x), [1.0, 0.0, -3.0])
     np.testing.assert_array_equal(total, [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(tree["w"], [1.0, 0.0, -1.0])
+
+
+def _steps_back(x: Any) -> Any:
+    new = 2.0 * x
+    old = new
+    new -= 0.5 * x
+    return old - new
+
+
+def _grown(x: Any) -> Any:
+    total = np.sum(x, axis=-1, keepdims=True)
+    total += x
+    return total
+
+
+@pytest.mark.parametrize("f", [_steps_back, _grown])
+def test_in_place_operators_make_new_arrays_of_what_is_computed_from_arrays(f: Any) -> None:
+    x = device_put(np.array([0.5, 2.0, -1.0]))
+    want = np.asarray(f(x))
+    ways = [
+        accelerate(f),
+        lambda x: untraced.vmap(f)(x[None])[0],
+        accelerate(lambda x: untraced.vmap(f)(x[None])[0]),
+        accelerate(lambda x: f(untraced.grad(lambda v: 0.5 * np.sum(v * v))(x))),
+        lambda x: untraced.jvp(f, (x,), (x,))[1],
+    ]
+    for way in ways:
+        np.testing.assert_allclose(np.asarray(way(x)), want)

@@ -327,7 +327,7 @@ class Context(Telling):
             for x in (x for shadow in c.shadows for x in shadow.group):
                 self.journal.append((x, "stale", x.stale))
                 x.stale = x.doubt
-        if through is None and self.transforms and any(s.either for c in cell.group for s in c.shadows):
+        if self.transforms and any(s.either for c in cell.group for s in c.shadows):
             renew_all(self, [cell])
 
     def twin(self, cell: Cell, atom: Atom) -> Cell:

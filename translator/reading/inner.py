@@ -130,7 +130,7 @@ def _signature_of(value: Closure | Bound | Partial) -> inspect.Signature:
 
 def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict[str, Value]:
     """The parameters as abstract values over new variables, one for each leaf of the signature."""
-    waiting = iter(signature.avals)
+    waiting = enumerate(signature.avals)
 
     def opened(t: TreeDef, name: str) -> Value:
         if t.kind is Kind.STATIC:
@@ -138,9 +138,14 @@ def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict
         if t.kind is not Kind.LEAF:
             labels = t.keys or range(len(t.children))
             return close_node(t, [opened(c, child_name(name, k)) for k, c in zip(labels, t.children, strict=True)])
-        v = Var(name, next(waiting))
+        leaf, aval = next(waiting)
+        v = Var(name, aval)
         variables.append(v)
-        return Ref(ctx.cell(v)) if v.aval.shape else v
+        if not aval.shape:
+            return v
+        cell = ctx.cell(v)
+        cell.immutable = leaf in signature.immutable
+        return Ref(cell)
 
     return {name: opened(t, name) for name, t in signature.params}
 

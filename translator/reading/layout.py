@@ -27,14 +27,25 @@ from .steps import is_read_only
 from .values import Cell, OpStep, Origin, Ref, Step, Strides, Value, leaves_in
 
 
+def note_kind(value: Value, *operands: Value) -> None:
+    """`value` was computed from these: an Array where one of them is an Array."""
+    given = {v.cell for o in operands for v in _arrays(o)}
+    if any(cell.immutable for cell in given):
+        for v in _arrays(value):
+            if not v.path and v.cell not in given:
+                v.cell.immutable = True
+
+
 def note_elementwise(value: Value, *operands: Value) -> None:
     """`value` was made element by element, or is a copy: NumPy's order K."""
+    note_kind(value, *operands)
     for made, given in _followed(value, operands):
         made.origin = Origin(_cells(given), _followed_strides(made.atom.aval.shape, given))
 
 
 def note_result(f: Any, value: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> None:
     """`value` is what the function or method `f` of NumPy made of its arguments."""
+    note_kind(value, *args, *kwargs.values())
     if not isinstance(f, np.ufunc) and f not in _NATIVE:
         note_swapped(value, *args, *kwargs.values())
     order = kwargs.get("order", "C" if f in _COPIES else "K")
@@ -70,6 +81,7 @@ def note_dependent(value: Value, *operands: Value) -> None:
 
 def note_gathered(value: Value, base: Ref, dims: Sequence[Dim]) -> None:
     """`value` is base[places]; NumPy lays the axes of the places before the others."""
+    note_kind(value, base)
     note_swapped(value, base)
     for made, _ in _followed(value, [base]):
         shape = made.atom.aval.shape

@@ -372,6 +372,9 @@ def _compare_containers(ctx: Context, kind: ast.cmpop, left: Any, right: Any, no
         return _same_items(ctx, kind, left, right, node)
     if any(protocols.is_instance(x) and not isinstance(x, enum.Enum) for x in (*leaves_in(left), *leaves_in(right))):
         ctx.cut(node, "the order of containers that hold objects", instead="compare what they are ordered by")
+    if not ctx.transforms:  # CPython answers with the bool of the items that decide, its own or NumPy's
+        left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
+        return run_known(ctx, node, _COMPARE[type(kind)][0], left, right)
     return _order(ctx, kind, list(left), list(right), node)
 
 

@@ -19,6 +19,7 @@ from .demand import ask, demand, refuse_undefined
 from .draws import generators_of, is_draw, may_draw, spliced_draw
 from .guards import fetch, space_of
 from .inner import Argument, outside
+from .layout import note_kind
 from .selection import concrete
 from .signature import abstract_with_leaves, aval_of
 from .values import (
@@ -57,7 +58,8 @@ def call_transformed(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, 
     _, leaves = abstract_with_leaves(f, *_marked(values, len(args), kwargs))
     leaves = [m.value if isinstance(m, _Mark) else m for m in leaves]  # the others are defaults
     known = tuple(v if not is_runtime(v) else _value_of(ctx, v) for v in leaves)
-    signature = dataclasses.replace(signature, values=known)
+    immutable = frozenset(k for k, v in enumerate(leaves) if type(v) is Ref and v.cell.immutable)
+    signature = dataclasses.replace(signature, values=known, immutable=immutable)
     try:
         reading = f.__untraced_read__(signature)
     except NeedTrip as need:  # a loop of an inner function whose length comes from outside it
@@ -147,7 +149,9 @@ def _splice_reading(
         assert type(target) is Ref
         _check_apart(ctx, target, [v for i, v in enumerate(cells) if i != position], node)
         ctx.write(target, new)
-    return unflatten(function.out, [ctx.wrap(r) for r in results[:count]])
+    made = [ctx.wrap(r) for r in results[:count]]
+    note_kind(made, *leaves)
+    return unflatten(function.out, made)
 
 
 def _check_apart(ctx: Context, target: Ref, others: list[Value], node: ast.AST) -> None:

@@ -35,9 +35,9 @@ class Cell:
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
     for `origin` and `swapped` the module layout. `choice`: which array of the caller's it is, where a number of the run
-    says that. `immutable`: it is an Array of the caller's, of which `x += y` makes a new one. `sides`: the condition by
-    which it is one of two cells, and these; `either`, where a store into it can be told: the condition, and the two
-    arrays, without those that nobody else sees.
+    says that. `immutable`: it is an Array, the caller's or computed from one, of which `x += y` makes a new one.
+    `sides`: the condition by which it is one of two cells, and these; `either`, where a store into it can be told: the
+    condition, and the two arrays, without those that nobody else sees.
     """
 
     __slots__ = (
