@@ -18,8 +18,6 @@ from ..translator.records import dataclass
 from .digest import digest
 from .loops import NativeLoop, prelude
 
-LEAST = 1 << 16
-"""Elements: fewer lie in the caches, and may be joined to what reads them."""
 KINDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long", 16: "unsigned __int128"}
 
 _BODY = """
@@ -59,8 +57,8 @@ class Transpose:
 
 
 def transpose_of(shape: Shape, dtype: DType, axes: Sequence[int]) -> Transpose | None:
-    """None where the function is not for it: for few elements, and where the last axis stays the last."""
-    if math.prod(shape) < LEAST or dtype.itemsize not in KINDS:
+    """None where the function is not for it, as where the last axis stays the last."""
+    if dtype.itemsize not in KINDS:
         return None
     groups = _together([a for a in axes if shape[a] != 1], [a for a, n in enumerate(shape) if n != 1])
     if len(groups) < 2 or groups[-1] == max(groups):

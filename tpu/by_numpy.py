@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from ..translator import ops
 from ..translator.ir import (
     Apply,
     Atom,
@@ -57,8 +56,9 @@ from ..translator.passes.alignment import is_free
 from ..translator.powers import whole
 from ..translator.printing.plan import has_output
 from . import host_calls
+from .moved import moved
 from .shifted import SMALLEST as STAGED
-from .shifted import is_host_call, is_native, read_in_place
+from .shifted import is_host_call, read_in_place
 
 LEAST = 1 << 15
 """Bytes: programs whose arguments and results are all smaller are XLA's, with a short way there and back."""
@@ -167,6 +167,7 @@ class _Weighed:
         self._moved = {s.targets[0] for s in function.body.statements if isinstance(s, Apply) and is_free(s) and s.args}
         self._moved |= set(function.body.params)
         self._parts = _numbers(function, self._byte)
+        self._turned = moved(function)
         for s in function.body.statements:
             before = self.numpy
             if _is_small(s):
@@ -234,7 +235,7 @@ class _Weighed:
 
     def _turn(self, s: Apply) -> None:
         """NumPy's transposes are views."""
-        if s.op is ops.TRANSPOSE and is_native(s):
+        if s.targets[0] in self._turned:
             self.xla += _bytes(s.targets[0].aval) * TURNED
 
     def _put(self, s: Apply) -> None:

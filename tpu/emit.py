@@ -116,6 +116,7 @@ from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .extremes import unmissed
 from .interrupts import listening
+from .moved import moved
 from .quotients import corrected_quotients, is_kept_as_quotient, quotient_by_few
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
@@ -183,7 +184,7 @@ def emit(
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
     if target == "cpu":
         emitter.as_written, emitter.unmissed = as_written(function), unmissed(function)
-        emitter.corrected = corrected_quotients(function)
+        emitter.corrected, emitter.moved = corrected_quotients(function), moved(function)
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
@@ -245,6 +246,7 @@ class Emitter:
         self._shared = shared
         self.as_written = AsWritten()
         self.corrected: frozenset[Var] = frozenset()  # quotients by `quotients.quotient_by_few`
+        self.moved: frozenset[Var] = frozenset()  # transposes that are native code
         self.unmissed: frozenset[Var] = frozenset()  # extremes that need no check for NaN (`extremes`)
         self.spliced: list[Block] = []  # blocks of rules, kept alive because `checked` knows blocks by their ids
         self._fills: dict[Var, Any] = {}
@@ -507,15 +509,12 @@ class Emitter:
         w, shape = self.writer, s.targets[0].aval.shape
         if name == "transpose":
             assert isinstance(s.attrs, AxesAttrs)
-            return self._moved(x, s.attrs.axes) or w.transpose(x, s.attrs.axes)
+            if s.targets[0] in self.moved:
+                from .native import emit_transpose
+
+                return emit_transpose(self, x, s.attrs.axes)
+            return w.transpose(x, s.attrs.axes)
         return w.broadcast(x, shape) if name == "broadcast_to" else w.reshape(x, shape)
-
-    def _moved(self, x: Value, axes: Sequence[int]) -> Value | None:
-        if self.target != "cpu":
-            return None
-        from .native import emit_transpose
-
-        return emit_transpose(self, x, axes)
 
     def create(self, name: str, s: Apply, attrs: CreateAttrs) -> Value:
         w = self.writer

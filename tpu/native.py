@@ -21,11 +21,10 @@ from ..kernels.loop_sweeps import is_costly
 from ..kernels.loop_values import NotNative
 from ..kernels.loops import NativeLoop, arguments_of, as_group, loop_of, write_loop
 from ..kernels.small_products import is_small, product_of, write_product
-from ..kernels.transposes import Transpose, transpose_of, write_transpose
+from ..kernels.transposes import transpose_of, write_transpose
 from ..translator.checked import Checked
 from ..translator.ir import (
     Apply,
-    Aval,
     Block,
     For,
     Function,
@@ -208,17 +207,10 @@ def emit_products(e: Emitter, s: Apply) -> Value | None:
     return result
 
 
-def native_transpose(x: Value | Aval, axes: Sequence[int]) -> Transpose | None:
-    """What native code does for a transpose; None where XLA does that as well."""
-    found = transpose_of(x.shape, x.dtype, axes)
-    return found if found is not None and wanted() else None
-
-
-def emit_transpose(e: Emitter, x: Value, axes: Sequence[int]) -> Value | None:
-    """A call of a handler that moves the elements; None where XLA does that as well."""
-    transpose = native_transpose(x, axes)
-    if transpose is None:
-        return None
+def emit_transpose(e: Emitter, x: Value, axes: Sequence[int]) -> Value:
+    """A call of a handler that moves the elements (`moved`)."""
+    transpose = transpose_of(x.shape, x.dtype, axes)
+    assert transpose is not None
     native, shape = write_transpose(transpose), tuple(x.shape[a] for a in axes)
     given, front = e.writer.shifted.get(x.name, (x, 0))
     plan = np.array([front, *transpose.plan])

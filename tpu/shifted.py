@@ -38,7 +38,6 @@ from ..translator.ops.core import (
     ArgReduce,
     ArgReduceAttrs,
     At,
-    AxesAttrs,
     Cast,
     Concatenate,
     Contract,
@@ -62,7 +61,7 @@ from ..translator.ops.core import (
 from ..translator.records import dataclass
 from . import host_calls
 from .emit_guarded import is_slow
-from .native import native_transpose
+from .moved import moved
 
 SMALLEST = 1 << 20
 """Bytes of an argument: a copy of fewer takes less than 0.1 ms."""
@@ -77,7 +76,7 @@ def read_in_place(function: Function, donated: Sequence[int] = ()) -> frozenset[
     large = [k for k in known if _bytes(params[k].aval) >= SMALLEST]
     if not large:
         return frozenset()
-    reach = _Reach({params[k]: frozenset((k,)) for k in large})
+    reach = _Reach({params[k]: frozenset((k,)) for k in large}, moved(function))
     reach.block(function.body)
     return frozenset(large) - reach.copied
 
@@ -88,9 +87,12 @@ def _bytes(aval: Aval) -> int:
 
 @dataclass
 class _Reach:
-    """How a large parameter is used: `whole`, as it is; `streamed`, read element by element into something else."""
+    """How a large parameter is used: `whole`, as it is; `streamed`, read element by element into something else.
+    `moved`: transposes that are native code, which skips what is in front.
+    """
 
     whole: dict[Var, frozenset[int]]
+    moved: frozenset[Var]
     streamed: dict[Var, frozenset[int]] = field(default_factory=dict)
     copied: frozenset[int] = frozenset()
 
@@ -129,7 +131,7 @@ class _Reach:
                 self._rename(s.targets[0], s.args[0])
             case Reshape(name="broadcast_to"):
                 self._stream(s)
-            case Reshape(name="transpose") if is_native(s):
+            case Reshape(name="transpose") if s.targets[0] in self.moved:
                 self._fuse(s.args)
             case Index() if _is_static(s):
                 self._stream(s)
@@ -176,12 +178,6 @@ class _Reach:
         for a in atoms:
             if isinstance(a, Var):
                 self.copied |= self.streamed.get(a, frozenset())
-
-
-def is_native(s: Apply) -> bool:
-    """Whether native code takes a transpose, which skips what is in front of a parameter."""
-    assert isinstance(s.attrs, AxesAttrs)
-    return native_transpose(s.args[0].aval, s.attrs.axes) is not None
 
 
 def is_host_call(s: Apply) -> bool:

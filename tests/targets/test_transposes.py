@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from untraced import accelerate
-from untraced.kernels import transposes
 from untraced.kernels.transposes import transpose_of
-from untraced.tpu import client, compiler, host_calls, shifted
+from untraced.tpu import client, compiler, host_calls, moved, shifted
 
 NDArray = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
@@ -22,15 +21,12 @@ KINDS = [np.float64, np.float32, np.float16, np.int8, np.bool_, np.complex128]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transposes, "LEAST", 1)
+    monkeypatch.setattr(moved, "LEAST", 1)
     monkeypatch.setattr(shifted, "SMALLEST", 1)
     monkeypatch.setattr(client, "COPY_LIMIT", 0)
 
 
-# ---- moving elements -----------------------------------------------------------------------------
-
-
-def moved(x: NDArray, plan: tuple[int, ...]) -> NDArray:
+def by_plan(x: NDArray, plan: tuple[int, ...]) -> NDArray:
     """What the native function does with its plan."""
     rows, apart, columns_, across, around = plan[:5]
     axes = [plan[5 + 3 * k : 8 + 3 * k] for k in range(around)]
@@ -52,7 +48,7 @@ def test_plans(shape: tuple[int, ...]) -> None:
             last = [a for a in axes if shape[a] != 1][-1:]
             assert last == [a for a, n in enumerate(shape) if n != 1][-1:]
         else:
-            np.testing.assert_array_equal(moved(x, found.plan), wanted)
+            np.testing.assert_array_equal(by_plan(x, found.plan), wanted)
 
 
 @pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")
@@ -70,3 +66,18 @@ def test_values(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, monke
         x = base[offset : offset + math.prod(shape)].reshape(shape)
         for found, wanted in zip(f(x), f.__wrapped__(x), strict=True):
             np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")
+@pytest.mark.parametrize(("f", "native"), [
+    (lambda x: x.T * 2 + 1, True),
+    (lambda x: x.T + x, False),  # XLA's older emitters join columns and rows
+    (lambda x: np.exp(x.T + x), True),  # they have no vectors for functions
+    (lambda x: x.T + x[0], True),
+    (lambda x: x.T @ x, False),
+])  # fmt: skip
+def test_which_are_native(f: Any, native: bool) -> None:
+    x = RANDOM.normal(size=(30, 30))
+    fast = accelerate(f, target="cpu")
+    assert ("untraced_transpose" in fast.inspect(x).stablehlo) == native
+    np.testing.assert_allclose(fast(x), f(x), rtol=1e-12)
