@@ -43,7 +43,7 @@ def zetac(x: Any) -> Any:
     """zeta(x) - 1, which for large x is far below 1."""
     x = np.asarray(x)
     above = x > 1.0
-    return np.where(above, zeta(np.where(above, x, 2.0), 2.0), zeta(np.where(above, 0.0, x)) - 1.0)[()]
+    return np.where(above, zeta(np.where(above, x, 2.0), 2.0), zeta(np.where(above, 0.5, x)) - 1.0)[()]
 
 
 def airy(z: Any) -> Any:
