@@ -186,8 +186,7 @@ class _Scores:
                 early = [t for t in made if t in asked and t not in gone]
                 for wanted in (*([t] for t in early), [t for t in left if t not in early]):
                     own = statements_for(inline(s), wanted, frozenset(gone).union(early) - {*wanted})
-                    folds = s.kind != "contract" and any(isinstance(b.op, Reduce) for b in own)
-                    statements += [close(own, wanted, s.kind if folds else "pointwise")] if wanted else []
+                    statements += [close(own, wanted, _kind(s, own))] if wanted else []
             elif left or not s.targets:
                 statements.append(s)
         block = replace(self.block, statements=tuple(_in_order(statements)))
@@ -197,6 +196,12 @@ class _Scores:
     def _is_idle(self, s: Statement, read: Mapping[Var, object]) -> bool:
         """Whether nobody reads a mask any more."""
         return isinstance(s, Apply | Fused) and {*s.targets} <= self.counted and not any(t in read for t in s.targets)
+
+
+def _kind(s: Statement, own: Sequence[Apply]) -> str:
+    """Of a part of a group, or what is left of it without its product."""
+    folds = any(isinstance(b.op, Reduce) for b in own)
+    return s.kind if isinstance(s, Fused) and s.kind != "contract" and folds else "pointwise"
 
 
 def _axes(s: Apply) -> tuple[int, ...]:
