@@ -29,6 +29,7 @@ from ..ir import (
     For,
     Function,
     If,
+    Raise,
     Statement,
     Var,
     While,
@@ -372,6 +373,7 @@ def _beside(s: Statement, there: Set[Var]) -> Statement:
     if there.isdisjoint(s.targets):
         return s
     anew = copy_statement(s, {})
+    assert not isinstance(anew, Apply | Raise)  # these have one target, or none
     return replace(anew, targets=tuple(n if t in there else t for t, n in zip(s.targets, anew.targets, strict=True)))
 
 
