@@ -22,7 +22,7 @@ import numpy as np
 
 import untraced
 from untraced.scipy import special
-from untraced.tpu.transcendentals import SMALLEST
+from untraced.tpu.emit.transcendentals import SMALLEST
 
 PAGE = Path(__file__).with_name("accuracy.json")
 COUNT = 400  # arguments for each range; each is computed in 400 bits

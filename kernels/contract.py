@@ -17,10 +17,10 @@ from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.passes.units import COSTLY
 from ..translator.records import dataclass
-from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
-from .layout import Strides
 from .program import GroupPlan, Launch, header, make_launch
+from .source.dialects import CUDA, accumulator, is_half
+from .source.layout import Strides
 from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
 SUMMED = {"float16": 64, "bfloat16": 64, "float32": 16, "float64": 16}  # summed elements a step

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ..translator.errors import UnsupportedError
 from ..translator.ir import Apply, Atom, Block, Fused, Statement, Var, blocks_of, free_variables, inputs_of
 from ..translator.ops.core import Cast, Elementwise
-from .decompose import decompose
 from .plan import plan
+from .settling.decompose import decompose
 
 LONGEST = 64  # statements of one kernel
 

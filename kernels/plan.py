@@ -13,26 +13,26 @@ from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
-from .attention import plan_attention, reach_groups
-from .beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, lies_beside, plan_beside
-from .body import Body, Pass
+from .attention.forward import plan_attention, reach_groups
 from .contract import plan_contract
-from .decompose import language_of
-from .device_loops import plan_loop
-from .dialects import accumulator
-from .firsts import First
-from .held import plan_held
-from .helpers import HELPERS
-from .lane_blocks import plan_lane_block
-from .layout import Access, Strides
-from .lower import lower
-from .names import RESERVED, Names
-from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
+from .loops.device import plan_loop
+from .loops.lane_blocks import plan_lane_block
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
-from .scans import plan_scan
-from .scatter import plan_scatter
-from .turned import fetched_again, plan_turned, turn_of
-from .values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
+from .rows.beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, lies_beside, plan_beside
+from .rows.firsts import First
+from .rows.held import plan_held
+from .rows.parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
+from .rows.scans import plan_scan
+from .settling.decompose import language_of
+from .settling.scatter import plan_scatter
+from .settling.turned import fetched_again, plan_turned, turn_of
+from .source.body import Body, Pass
+from .source.dialects import accumulator
+from .source.helpers import HELPERS
+from .source.layout import Access, Strides
+from .source.lower import lower
+from .source.names import RESERVED, Names
+from .source.values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few: a new row length seldom compiles anew

@@ -16,14 +16,14 @@ from ..translator.ir import DType, Fused, Shape
 from ..translator.ops.shapes import c_strides
 from ..translator.passes.groups import spans_of
 from ..translator.records import dataclass
-from .body import DIALECTS, Body
-from .dialects import Cuda, Triton, carrier
-from .layout import INT32, Access, Strides, access_of, decomposition, make_layout
-from .render import render
-from .values import Load, Look, Lowered
+from .source.body import DIALECTS, Body
+from .source.dialects import Cuda, Triton, carrier
+from .source.layout import INT32, Access, Strides, access_of, decomposition, make_layout
+from .source.render import render
+from .source.values import Load, Look, Lowered
 
 if TYPE_CHECKING:
-    from .loop_checks import Failure
+    from .loops.checks import Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from ..translator.ops.core import Contract, Reduce
 from ..translator.ops.shapes import c_strides
 from ..translator.passes.alignment import is_free
 from ..translator.records import dataclass
-from .body import DIALECTS, Body
-from .dialects import Cuda, Triton
-from .layout import Access, Space, Strides, access_of, decomposition, layout_over
-from .lower import lower
-from .maps import FIXED, Map, Term
-from .names import Names
-from .values import Load, Lowered, Number, Output, Position, Value
+from .source.body import DIALECTS, Body
+from .source.dialects import Cuda, Triton
+from .source.layout import Access, Space, Strides, access_of, decomposition, layout_over
+from .source.lower import lower
+from .source.maps import FIXED, Map, Term
+from .source.names import Names
+from .source.values import Load, Lowered, Number, Output, Position, Value
 
 WORDS = frozenset(
     """accumulator batch block blocks channel_down first k slope score_left score_right slope_left slope_right

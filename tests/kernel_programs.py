@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.facts import H200, Facts
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
 from untraced.translator.errors import DTypeError, Span

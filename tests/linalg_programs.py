@@ -9,7 +9,7 @@ import numpy as np
 
 from untraced.translator.ir import Function
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 from untraced.translator.tree import flatten
 from untraced.translator.verdict import is_indefinite
 

@@ -12,7 +12,7 @@ import numpy as np
 from untraced.kernels.facts import Facts
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 # A device on which a kernel always beats the library, so that small shapes become kernels.
@@ -395,7 +395,7 @@ VARIANCES = {
 
 def check_variance(name: str, backend: Any) -> None:
     """Against float64, in what a number's own rounding makes of it: eps * mean / deviation."""
-    from untraced.kernels.executor import GpuExecutor, kernels_of
+    from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 
     function, x, offset = VARIANCES[name]
     x = x + x.dtype.type(offset)
@@ -453,7 +453,7 @@ EXPONENTIALS = {
 
 def check_exponentials(name: str, backend: Any) -> None:
     """Against float64. The array is read once; a softmax reads it again, and writes."""
-    from untraced.kernels.executor import GpuExecutor, kernels_of
+    from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 
     function, x = EXPONENTIALS[name]
     program = Case(function, (x,)).translated(backend.language)

@@ -13,12 +13,12 @@ import numpy as np
 from wide_programs import Wide, compiled, eps_of, fresh, is_exact, is_float, is_inexact, perturbed, spread, tried, wide
 
 from untraced import grad, vmap
-from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.facts import Facts
+from untraced.kernels.launching.executor import GpuExecutor
 from untraced.translator.errors import RaisedError, UntracedError
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 
 @dataclass(frozen=True)

@@ -55,10 +55,10 @@ from ..translator.ops.core import (
 from ..translator.passes.alignment import is_free
 from ..translator.powers import whole
 from ..translator.printing.plan import has_output
-from . import host_calls
-from .moved import moved
-from .shifted import SMALLEST as STAGED
-from .shifted import is_host_call, read_in_place
+from .client import host_calls
+from .client.shifted import SMALLEST as STAGED
+from .client.shifted import is_host_call, read_in_place
+from .emit.moved import moved
 
 LEAST = 1 << 15
 """Bytes: programs whose arguments and results are all smaller are XLA's, with a short way there and back."""

@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import interrupts, kept
-from ..kernels.host_draws import DRAWING
+from ..kernels import kept
 from ..kernels.kept import Store
-from ..kernels.loops import ON_ADDRESSES, NativeLoop
+from ..kernels.loops import interrupts
+from ..kernels.loops.host_draws import DRAWING
+from ..kernels.loops.native import ON_ADDRESSES, NativeLoop
 from ..translator.errors import Diagnostic, LoopsError
 from ..translator.patterns import pattern
 
@@ -208,6 +209,6 @@ def _shared(loops: Sequence[NativeLoop]) -> ctypes.CDLL:
 
 
 def _source(loops: Sequence[NativeLoop]) -> str:
-    from ..kernels.loops import prelude
+    from ..kernels.loops.native import prelude
 
     return prelude(loops) + "\n".join(loop.source for loop in loops)

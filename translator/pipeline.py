@@ -47,15 +47,15 @@ from .passes.tapes import tapes
 from .passes.ties import ties
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
-from .reading.changes import Change
-from .reading.draws import differs_in_lanes
-from .reading.exact import exact
-from .reading.guards import Guard
-from .reading.handed import Returned
-from .reading.inner import free_outside
+from .reading.core.guards import Guard
+from .reading.facts.changes import Change
+from .reading.facts.exact import exact
+from .reading.facts.handed import Returned
+from .reading.functions.inner import free_outside
+from .reading.functions.results import Layout, Reading, read_specialised
+from .reading.provided.draws import differs_in_lanes
 from .reading.reader import Finish, read
-from .reading.results import Layout, Reading, read_specialised
-from .reading.signature import Signature
+from .reading.text.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops
 from .routines import everywhere

@@ -6,7 +6,7 @@ import os
 from types import FrameType, TracebackType
 
 from .errors import UntracedError, place_told
-from .reading.libraries import of_library
+from .reading.text.libraries import of_library
 
 _PACKAGE = __name__.partition(".")[0]
 _GENERATED = f"{_PACKAGE}.generated"  # what programs are printed as, which users can read

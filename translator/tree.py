@@ -382,5 +382,5 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
     return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])
 
 
-for _structural in (flatten, unflatten, tree_map):  # called while a function is read (reading/hooks.py)
+for _structural in (flatten, unflatten, tree_map):  # called while a function is read (reading/provided/hooks.py)
     _structural.__dict__["__untraced_structural__"] = True

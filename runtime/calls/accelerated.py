@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...kernels.interrupts import alarm_is_set, hearing_alarms, was_interrupted
+from ...kernels.loops.interrupts import alarm_is_set, hearing_alarms, was_interrupted
 from ...translator.errors import (
     AliasError,
     CutError,
@@ -26,7 +26,7 @@ from ...translator.errors import (
     place_told,
     tell_place,
 )
-from ...translator.reading.signature import Signature, signature_of, unopened
+from ...translator.reading.text.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
 from .. import above
 from ..arrays.adopted import OnGpu, adopted
@@ -47,8 +47,8 @@ from .worth import Ledger, size_of
 from .wrapping import OfFunction, bind, by_name, take_after
 
 if TYPE_CHECKING:
+    from ...translator.reading.functions.results import Reading
     from ...translator.reading.reader import Finish
-    from ...translator.reading.results import Reading
     from ..inspection.inspection import Inspection
     from ..inspection.lowering import Lowered, Traced
     from .entries import Entry, TargetEntry
@@ -288,16 +288,16 @@ class Accelerated:
     ) -> AbstractContextManager[None]:
         """What a run of an entry that draws random numbers is made in."""
         if entry.streams:
-            from ...translator.reading.streams import streaming
+            from ...translator.reading.facts.streams import streaming
 
             return streaming(entry.streams, self.fun, *given)
-        from ...translator.reading.draws import drawing
+        from ...translator.reading.provided.draws import drawing
 
         return drawing(self.fun, *given, repeats)
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run under CPython a call that was refused with `error`; raises the error unless `fallback` allows that."""
-        from ...translator.reading.raising import CERTAIN
+        from ...translator.reading.paths.raising import CERTAIN
 
         if hasattr(error, CERTAIN):
             return on_host(self.fun, *given)

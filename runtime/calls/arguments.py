@@ -14,7 +14,7 @@ import numpy as np
 from ...translator.errors import UntracedError, tell_place
 from ...translator.float0 import FLOAT0, is_float0
 from ...translator.ir import Aval
-from ...translator.reading.signature import (
+from ...translator.reading.text.signature import (
     Opaque,
     Signature,
     abstract_with_leaves,

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ...translator.reading.libraries import is_library, of_library
-from ...translator.reading.signature import Opaque, aval_of, known
+from ...translator.reading.text.libraries import is_library, of_library
+from ...translator.reading.text.signature import Opaque, aval_of, known
 from ...translator.tracebacks import CALLING
 from ...translator.tree import open_node
 

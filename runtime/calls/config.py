@@ -27,13 +27,13 @@ class Config:
     @property
     def cpu_devices(self) -> int:
         """How many devices the processor is taken for; they share its cores. RuntimeError where XLA runs already."""
-        from ...tpu import platform
+        from ...tpu.client import platform
 
         return platform.device_count()
 
     @cpu_devices.setter
     def cpu_devices(self, count: int) -> None:
-        from ...tpu import platform
+        from ...tpu.client import platform
 
         if count == platform.device_count():
             return

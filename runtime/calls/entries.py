@@ -23,10 +23,9 @@ from ...translator.errors import AliasError, Diagnostic
 from ...translator.ir import Aval, Function, Param, may_raise
 from ...translator.pipeline import LAST, Translation, translate
 from ...translator.purpose import purposed
-from ...translator.reading.changes import apply_changes, found_twice
-from ...translator.reading.draws import is_draw
-from ...translator.reading.guards import default_guards, fetch
-from ...translator.reading.handed import (
+from ...translator.reading.core.guards import default_guards, fetch
+from ...translator.reading.facts.changes import apply_changes, found_twice
+from ...translator.reading.facts.handed import (
     Ended,
     arguments_themselves,
     hand_back,
@@ -34,8 +33,9 @@ from ...translator.reading.handed import (
     needs_arguments,
     owned_parts,
 )
-from ...translator.reading.signature import Signature, arguments_of, is_swapped, value_key
-from ...translator.reading.streams import stream_of
+from ...translator.reading.facts.streams import stream_of
+from ...translator.reading.provided.draws import is_draw
+from ...translator.reading.text.signature import Signature, arguments_of, is_swapped, value_key
 from ...translator.records import dataclass
 from ...translator.routines import runs_in_cpython
 from ...translator.spans import span

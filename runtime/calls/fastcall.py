@@ -38,7 +38,7 @@ from . import strict
 from .arguments import WIDEST
 
 if TYPE_CHECKING:
-    from ...translator.reading.guards import Guard
+    from ...translator.reading.core.guards import Guard
     from .entries import TargetEntry
 
 MAX_ARGUMENTS = 16
@@ -113,7 +113,7 @@ def _step_text(how: str, key: Any) -> str:
 
 def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     """A subclass of `base`, Accelerated, whose `__call__` is written for such arguments; None where that cannot be."""
-    from ...kernels.interrupts import MESSAGE
+    from ...kernels.loops.interrupts import MESSAGE
 
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble_result}
     names |= {"gone": GONE, "stopped": MESSAGE}

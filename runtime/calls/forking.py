@@ -24,7 +24,7 @@ def without_xla() -> bool:
 
 
 def _in_child() -> None:
-    platform = sys.modules.get(f"{__package__.partition('.')[0]}.tpu.platform")
+    platform = sys.modules.get(f"{__package__.partition('.')[0]}.tpu.client.platform")
     if platform is None or not platform.started():
         return
     _lost.extend(platform.started())

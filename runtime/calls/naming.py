@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...translator.reading.signature import runs
-from ...translator.reading.source import definition
+from ...translator.reading.text.signature import runs
+from ...translator.reading.text.source import definition
 
 if TYPE_CHECKING:
     from ...translator.errors import Span

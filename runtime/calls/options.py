@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...translator.reading.signature import signature_of
+from ...translator.reading.text.signature import signature_of
 from ..targets.devices import checked_target
 from .statics import Static
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...translator.ir import Aval, Root
-from ...translator.reading.signature import Signature, static_value
+from ...translator.reading.text.signature import Signature, static_value
 from ...translator.records import dataclass
 from ...translator.tree import Kind, TreeDef
 from ..arrays.array import Array
@@ -26,8 +26,8 @@ from ..trees.tree_util import describe
 
 if TYPE_CHECKING:
     from ...translator.pipeline import Translation
-    from ...translator.reading.guards import Guard
-    from ...translator.reading.values import Outside
+    from ...translator.reading.core.guards import Guard
+    from ...translator.reading.core.values import Outside
     from .entries import Entry
 
 Change = tuple[str, str]  # what changed, and what to do about it
@@ -128,7 +128,7 @@ class Changing:
     @contextmanager
     def read_at_calls(self, stale: Sequence[Entry]) -> Iterator[None]:
         """A block in which a program is made in place of these entries, whose guards have failed."""
-        from ...translator.reading.guards import varying
+        from ...translator.reading.core.guards import varying
 
         self._seen.update({g.place for e in stale for g in e.translation.guards if g.of_number and not g.holds()})
         token = varying.set(varying.get() | {place for place, times in self._seen.items() if times >= _CHANGES})

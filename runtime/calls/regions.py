@@ -17,10 +17,10 @@ from ...translator.cutting.functions import make_function
 from ...translator.cutting.partition import LOOP_WORK, Cuts, Partition, as_definition, cuts_at, partition, work_of
 from ...translator.errors import Span, TargetError, UntracedError, has_written
 from ...translator.ir import Function
-from ...translator.reading.changes import apply_changes
-from ...translator.reading.exact import Passed, exact
-from ...translator.reading.signature import arguments_of, unopened
-from ...translator.reading.source import source_of
+from ...translator.reading.facts.changes import apply_changes
+from ...translator.reading.facts.exact import Passed, exact
+from ...translator.reading.text.signature import arguments_of, unopened
+from ...translator.reading.text.source import source_of
 from ...translator.tree import Kind, TreeDef
 from . import forking
 from .accelerated import Accelerated

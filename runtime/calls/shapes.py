@@ -10,7 +10,7 @@ import numpy as np
 from ...translator.float0 import Zeros
 from ...translator.ir import Aval
 from ...translator.reading.reader import read
-from ...translator.reading.signature import static_value
+from ...translator.reading.text.signature import static_value
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import Kind, Rows, TreeDef, close_node, tree_map
 from ..trees.tree_util import tree_leaves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ...translator.reading.signature import value_key
+from ...translator.reading.text.signature import value_key
 from ...translator.tree import Kind, TreeDef, static
 
 

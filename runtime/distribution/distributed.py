@@ -59,7 +59,7 @@ def initialize(
     another process does not come in time, XLA ends this one with a message.
     """
     global _link
-    from ...tpu import platform
+    from ...tpu.client import platform
 
     if _link is not None:
         raise RuntimeError("untraced.distributed.initialize has been called already")

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...tpu import platform
-from ...tpu.emit import Emitted, emit
-from ...tpu.several import Replicated
+from ...tpu.client import platform
+from ...tpu.client.several import Replicated
+from ...tpu.emit.program import Emitted, emit
 from ...translator.axes import named_axis
 from ...translator.batch.spread import batched_variables
 from ...translator.errors import Diagnostic, UnsupportedError, errors_at
 from ...translator.ir import Aval, may_raise
 from ...translator.pipeline import Translation, positions_of, translate
+from ...translator.reading.functions.results import Reading
 from ...translator.reading.reader import read
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature
+from ...translator.reading.text.signature import Signature
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import leaf_paths, tree_map
 from ..arrays.array import Array, spec_of

@@ -13,7 +13,7 @@ from ...translator.ir import Function
 from ...translator.pipeline import Translation, translate
 from ...translator.printing.printer import Printed, printed, standalone
 from ...translator.purpose import purposed
-from ...translator.reading.signature import Signature
+from ...translator.reading.text.signature import Signature
 from ...translator.routines import runs_in_cpython
 from ..calls.arguments import Binding
 from ..calls.uncollected import uncollected
@@ -109,7 +109,7 @@ class Inspection:
 
     @functools.cached_property
     def _emitted(self) -> Any:
-        from ...tpu.emit import emit
+        from ...tpu.emit.program import emit
 
         return emit(self.fused, target="tpu" if self.target == "tpu" else "cpu")
 
@@ -127,10 +127,10 @@ class Inspection:
     @functools.cached_property
     def _executable(self) -> Any:
         if self.target == "tpu":
-            from ...tpu import topology
+            from ...tpu.client import topology
 
             return topology.compile_tpu(self._emitted)
-        from ...tpu import client
+        from ...tpu.client import executable as client
 
         return client.compile(self._emitted)
 
@@ -163,7 +163,7 @@ class Inspection:
         """
         if self.target not in ("triton", "cuda"):
             return None
-        from ...kernels.executor import driver_of
+        from ...kernels.launching.executor import driver_of
 
         return driver_of(self.fused, self.target).text
 

@@ -48,8 +48,8 @@ class Kernel:
 def groups_of(function: Function, target: str) -> list[Kernel]:
     """The fused groups as NumPy source; on the target "cpu" loops that are native code as C++."""
     if target == "cpu":
-        from ...tpu.lanes import blocked
-        from ...tpu.native import native_loops
+        from ...tpu.loops.lanes import blocked
+        from ...tpu.loops.native import native_loops
 
         given, blocks = blocked(function)
         grouped = native_loops(given, checks=True, blocks=blocks)
@@ -69,7 +69,7 @@ def _groups(block: Block) -> Iterator[Fused]:
 
 def _kernel(s: Fused, g: Group, function: Function) -> Kernel:
     if s.kind == "loops":
-        from ...tpu.native import source_of
+        from ...tpu.loops.native import source_of
 
         language, source = "c++", source_of(s, function)
     else:
@@ -87,7 +87,7 @@ def _group_source(name: str, s: Fused) -> str:
 
 def gpu_kernels_of(function: Function, language: str, compile: bool) -> list[Kernel]:
     """The generated kernels; with `compile` their PTX and resources too, where this machine has the compiler."""
-    from ...kernels.executor import kernels_of
+    from ...kernels.launching.executor import kernels_of
 
     kernels = []
     for k in kernels_of(function, language):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...translator.reading.signature import aval_of
+from ...translator.reading.text.signature import aval_of
 from ...translator.tree import tree_map
 from ..calls.shapes import ShapeDtypeStruct, eval_shape
 from ..trees.tree_util import PyTreeDef, tree_structure

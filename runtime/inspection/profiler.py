@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...tpu import profile as xla
+from ...tpu.client import profile as xla
 from ...translator import spans
 from ...translator.errors import NOWHERE
 from ...translator.records import dataclass

@@ -244,7 +244,7 @@ def device_count(target: str = "auto", *, backend: str | None = None) -> int:
     """How many devices all processes have together."""
     if target_of(backend or target) != "cpu":
         return local_device_count(target, backend=backend)
-    from ...tpu import platform
+    from ...tpu.client import platform
 
     return int(platform.platform().client.device_count())
 
@@ -257,14 +257,14 @@ def default_backend() -> str:
 
 def process_index() -> int:
     """The number of this process among those that `distributed.initialize` has brought together, from 0."""
-    from ...tpu import platform
+    from ...tpu.client import platform
 
     return platform.process_index()
 
 
 def process_count() -> int:
     """How many processes `distributed.initialize` has brought together; 1 where it was not called."""
-    from ...tpu import platform
+    from ...tpu.client import platform
 
     return platform.process_count()
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.executor import GpuExecutor
 from ...kernels.facts import facts_of
+from ...kernels.launching.executor import GpuExecutor
 from ...translator.errors import errors_at
 from ...translator.ir import Function
 from .exchange import bits_of, capsule_of, is_bfloat16
@@ -83,7 +83,7 @@ class CudaDevice:
 @functools.cache
 def backend_of(language: str) -> Any:
     """One backend for each language, so that kernels are loaded once."""
-    from ...kernels.launch import CupyBackend
+    from ...kernels.launching.launch import CupyBackend
 
     return CupyBackend(language)
 

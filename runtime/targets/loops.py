@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.interrupts import alarm_is_set
-from ...tpu.at_once import Source, source_of
-from ...tpu.direct import Direct, is_whole, without_checks
+from ...kernels.loops.interrupts import alarm_is_set
+from ...tpu.loops.at_once import Source, source_of
+from ...tpu.loops.direct import Direct, is_whole, without_checks
 from ...translator.bounds import Interval
 from ...translator.checked import Checked
 from ...translator.errors import errors_at

@@ -67,7 +67,7 @@ def load(
 def _loops_alone(function: Function, checks: bool) -> tuple[Function, Checked] | None:
     if not any(isinstance(s, For | While) or is_draw(s) for s in walk(function.body)):
         return None
-    from ...tpu.direct import loops_alone
+    from ...tpu.loops.direct import loops_alone
 
     return loops_alone(function, checks)
 
@@ -99,13 +99,13 @@ def seconds_of_compiling(function: Function) -> float:
 
 def _loops_draw() -> bool:
     from ...tpu.compiler import can_draw
-    from ...tpu.native import wanted
+    from ...tpu.loops.native import wanted
 
     return wanted() and can_draw()
 
 
 def _compiles_loops() -> bool:
-    from ...tpu.native import wanted
+    from ...tpu.loops.native import wanted
 
     return wanted()
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...kernels.interrupts import alarm_is_set
-from ...tpu import client, platform
-from ...tpu.emit import emit
-from ...tpu.memory import large_results
-from ...tpu.placement import Placements
-from ...tpu.several import Devices
-from ...tpu.shifted import read_in_place
+from ...kernels.loops.interrupts import alarm_is_set
+from ...tpu.client import executable as client
+from ...tpu.client import platform
+from ...tpu.client.memory import large_results
+from ...tpu.client.placement import Placements
+from ...tpu.client.several import Devices
+from ...tpu.client.shifted import read_in_place
+from ...tpu.emit.program import emit
 from ...translator.errors import errors_at
 from ...translator.ir import Aval, Function
 

@@ -24,9 +24,9 @@ from ...translator.errors import NOWHERE
 from ...translator.ir import Apply, Function, Var
 from ...translator.ops.core import Contract, Linalg
 from ...translator.purpose import purpose
+from ...translator.reading.functions.results import Reading
 from ...translator.reading.reader import read
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature
+from ...translator.reading.text.signature import Signature
 from ...translator.rewrite import splice_block
 from .custom import Wrapper
 from .residuals import print_saved_residuals

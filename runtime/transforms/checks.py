@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.errors import UnsupportedError
-from ...translator.reading.signature import signature_of
+from ...translator.reading.text.signature import signature_of
 from ...translator.tree import flatten, tree_map
 from ..arrays.array import Array
 from . import testing

@@ -13,8 +13,8 @@ from typing import Any
 
 from ...translator.errors import Diagnostic, MismatchError, ShapeError
 from ...translator.ir import Aval
-from ...translator.reading.signature import Given, Signature, runs, signature_of, static_value
-from ...translator.reading.source import definition
+from ...translator.reading.text.signature import Given, Signature, runs, signature_of, static_value
+from ...translator.reading.text.source import definition
 from ...translator.records import dataclass
 from ...translator.tree import Kind, TreeDef, flatten
 from ..calls.options import numbers_in

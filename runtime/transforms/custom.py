@@ -26,11 +26,11 @@ from ...translator.errors import tell_place
 from ...translator.float0 import is_float0
 from ...translator.ir import Capture, Root
 from ...translator.purpose import purpose
-from ...translator.reading.guards import Guard
+from ...translator.reading.core.guards import Guard
+from ...translator.reading.functions.results import Reading
 from ...translator.reading.reader import read
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature
-from ...translator.reading.source import definition
+from ...translator.reading.text.signature import Signature
+from ...translator.reading.text.source import definition
 from ..calls.callables import readable
 from ..calls.options import check_numbers, numbers_in
 from ..trees.tree import map as tree_map

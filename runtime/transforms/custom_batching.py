@@ -28,11 +28,11 @@ from ...translator.ir import Apply, Atom, Capture, Root, Var
 from ...translator.library.looping import map_rows
 from ...translator.ops.core import RULED, RuledAttrs
 from ...translator.purpose import purpose
-from ...translator.reading.guards import Guard
+from ...translator.reading.core.guards import Guard
+from ...translator.reading.functions.results import Reading
 from ...translator.reading.reader import read
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature, static_value
-from ...translator.reading.source import definition
+from ...translator.reading.text.signature import Signature, static_value
+from ...translator.reading.text.source import definition
 from ...translator.rewrite import splice_block
 from ...translator.tree import Kind, TreeDef
 from ..calls.callables import readable

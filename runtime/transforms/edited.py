@@ -17,8 +17,8 @@ import numpy as np
 
 from ...translator.errors import DerivativeError, Diagnostic
 from ...translator.ir import Aval
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature, signature_of
+from ...translator.reading.functions.results import Reading
+from ...translator.reading.text.signature import Signature, signature_of
 from ...translator.tree import flatten, tree_map
 from ..calls.accelerated import Accelerated
 from ..calls.callables import readable

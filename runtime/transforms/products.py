@@ -17,9 +17,9 @@ from ...translator.errors import Diagnostic, MismatchError
 from ...translator.float0 import Zeros, zeros_of
 from ...translator.ir import Atom, Aval, Block, Function, Param, Var, const
 from ...translator.pipeline import Positions, transform
+from ...translator.reading.functions.results import Reading
 from ...translator.reading.reader import read
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
+from ...translator.reading.text.signature import Signature, abstract_with_leaves, specialise, static_value
 from ...translator.records import dataclass
 from ...translator.rewrite import splice_block
 from ...translator.tree import Kind, TreeDef, Unlike, beside, close_node

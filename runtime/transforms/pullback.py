@@ -19,8 +19,8 @@ from ...translator.derive import reverse
 from ...translator.errors import Span
 from ...translator.ir import Atom, Block, Function, Param, Var
 from ...translator.pipeline import Positions, note
-from ...translator.reading.results import Reading
-from ...translator.reading.signature import Signature
+from ...translator.reading.functions.results import Reading
+from ...translator.reading.text.signature import Signature
 from ...translator.rewrite import splice_block, without_raises
 from ...translator.tree import NONE, Kind, TreeDef, Unlike, beside, static, tuple_tree
 from ..calls.accelerated import Accelerated

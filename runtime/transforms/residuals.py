@@ -8,7 +8,7 @@ from typing import Any
 from ...translator.errors import NOWHERE
 from ...translator.ir import Apply, Atom, Aval, Function, Param, Statement
 from ...translator.pipeline import Positions
-from ...translator.reading.signature import Signature, abstract
+from ...translator.reading.text.signature import Signature, abstract
 from ...translator.rewrite import without_rules
 from ...translator.tree import leaf_paths
 from ..calls.callables import readable

@@ -16,7 +16,7 @@ from ...translator.float0 import zeros_node, zeros_of
 from ...translator.ir import Atom, Block, Function, Var, const
 from ...translator.pipeline import Positions
 from ...translator.purpose import note_loops, purpose
-from ...translator.reading.signature import Signature, static_value
+from ...translator.reading.text.signature import Signature, static_value
 from ...translator.rewrite import splice_block
 from ...translator.tree import LEAF, Kind, TreeDef, beside, with_leaf_nodes
 from ..trees.tree_util import describe

@@ -22,10 +22,10 @@ from ...translator.float0 import Zeros, zeros_of
 from ...translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
 from ...translator.ops.core import RuledAttrs
 from ...translator.purpose import reading_rules
-from ...translator.reading.guards import Guard
+from ...translator.reading.core.guards import Guard
+from ...translator.reading.functions.results import Reading, read_specialised
 from ...translator.reading.reader import read
-from ...translator.reading.results import Reading, read_specialised
-from ...translator.reading.signature import Signature, abstract_with_leaves
+from ...translator.reading.text.signature import Signature, abstract_with_leaves
 from ...translator.records import dataclass
 from ...translator.rewrite import rebuilt, splice_block, unique_names
 from ...translator.tree import Kind, TreeDef, tuple_tree

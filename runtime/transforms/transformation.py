@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...translator.reading.signature import Signature
+from ...translator.reading.text.signature import Signature
 from ...translator.tracebacks import trim_traceback
 from ..calls.accelerate import plain
 from ..calls.accelerated import Accelerated
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...translator.errors import Span
     from ...translator.ir import Function
     from ...translator.pipeline import Positions
-    from ...translator.reading.results import Reading
+    from ...translator.reading.functions.results import Reading
     from ..inspection.inspection import Inspection
 
 Fun = Callable[..., Any]

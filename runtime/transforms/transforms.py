@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ...translator.axes import named_axis
 from ...translator.batch.form import Form
-from ...translator.reading.signature import Signature
+from ...translator.reading.text.signature import Signature
 from ..trees.tree_util import Partial
 from . import choices
 from .choices import Argnums
@@ -23,7 +23,7 @@ from .transformation import Fun, Transformation, transformed
 if TYPE_CHECKING:
     from ...translator.ir import Function
     from ...translator.pipeline import Positions
-    from ...translator.reading.results import Reading
+    from ...translator.reading.functions.results import Reading
 
 Axes = Any  # an int, None, or a tree of them that is a prefix of the arguments' or the result's
 

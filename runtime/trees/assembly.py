@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...translator.float0 import zeros_of
-from ...translator.reading.signature import static_value
+from ...translator.reading.text.signature import static_value
 from ...translator.tree import Kind, TreeDef, close_node, in_order
 
 Assembler = Callable[[Sequence[Any]], Any]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ...translator import tree as trees
-from ...translator.reading.signature import static_value
+from ...translator.reading.text.signature import static_value
 from ...translator.tree import Kind, TreeDef, child_keys, open_node, register, registered
 from ...translator.tree import tree_map as tree_map
 
@@ -544,7 +544,7 @@ register_pytree_node(
     lambda p: (((GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)), p.func),
 )
 
-# Called while a function is read, on containers of abstract values (translator/reading/hooks.py).
+# Called while a function is read, on containers of abstract values (translator/reading/provided/hooks.py).
 for _function in (
     tree_map,
     tree_flatten,

@@ -196,7 +196,7 @@ def measure(batch: Batch, budget: float) -> dict[str, float]:
 
     import untraced
     from untraced.translator.pipeline import translate
-    from untraced.translator.reading.signature import abstract
+    from untraced.translator.reading.text.signature import abstract
 
     arguments = batch.arguments(np.random.default_rng(0))
     made, traced = _least(

@@ -20,10 +20,10 @@ from kernel_sources import BOTH, CUDA, TRITON
 from pages import replace_table
 
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import kernels_of
+from untraced.kernels.launching.executor import kernels_of
 from untraced.kernels.resources import resources_of
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 ARCHITECTURE = 90
 HEAD = ["function", "language", "kernels", "moved", "at least", "plan", "compile", "registers", "stack", "shared"]

@@ -15,7 +15,7 @@ from untraced.translator.derive.activity import inexact
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Atom, Aval, Function, Param, Var
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.tree import LEAF, Kind, TreeDef, flatten
 from untraced.translator.verify import verify
 

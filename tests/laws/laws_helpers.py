@@ -13,7 +13,7 @@ from untraced.translator.ir import Function
 from untraced.translator.printing.executable import captured_value
 from untraced.translator.printing.printer import executable, print_function
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract, abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract, abstract_with_leaves
 from untraced.translator.same import difference
 from untraced.translator.tree import flatten
 from untraced.translator.verify import verify

@@ -31,7 +31,7 @@ from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.printing.printer import executable
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.tree import flatten, unflatten
 from untraced.translator.vectorise.loops import vectorise
 from untraced.translator.verify import verify

@@ -12,7 +12,7 @@ from laws_helpers import check_l1, check_l2_l3_in_two_steps
 
 from untraced import checkpoint, custom_jvp, custom_vjp, grad, stop_gradient, vmap
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 X = np.linspace(0.2, 1.1, 6)
 

@@ -16,7 +16,7 @@ from untraced.translator.passes.tapes import tapes
 from untraced.translator.pipeline import translate
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.tree import flatten
 from untraced.translator.verify import verify
 

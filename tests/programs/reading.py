@@ -11,9 +11,9 @@ import numpy as np
 from untraced.translator import tree
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import walk
-from untraced.translator.reading.guards import fetch
+from untraced.translator.reading.core.guards import fetch
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 from untraced.translator.verify import verify
 
 RNG = np.random.default_rng(0)

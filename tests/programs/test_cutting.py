@@ -33,7 +33,7 @@ from test_kernels import assert_same
 import kernels
 from untraced import Array, accelerate, device_put, grad, vmap
 from untraced.translator.errors import CutError, UnsupportedError
-from untraced.translator.reading import context
+from untraced.translator.reading.core import context
 
 Fun = Callable[..., Any]
 

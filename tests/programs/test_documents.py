@@ -55,7 +55,7 @@ def test_the_architecture_shows_what_becomes_of_its_example(tmp_path: Path, monk
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_files_that_a_document_names_are_there(document: Path) -> None:
-    """Links, and modules in backticks: `derive/tape.py`, `kernels/settle`."""
+    """Links, and modules in backticks: `derive/tape.py`, `kernels/settling/settle`."""
     text = document.read_text()
     links = re.findall(r"\]\((?!http)([^)#]+)\)", text)
     assert not [link for link in links if not (document.parent / link).exists()]

@@ -10,7 +10,8 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
-from untraced.translator.reading import inlining, written
+from untraced.translator.reading.functions import inlining
+from untraced.translator.reading.paths import written
 
 CASES = Cases()
 X, WIDE = np.linspace(-1.0, 2.0, 12, dtype=np.float32), np.linspace(0.0, 1.0, 12)

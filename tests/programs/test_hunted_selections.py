@@ -13,7 +13,7 @@ from test_kernels import assert_same
 from untraced import accelerate
 from untraced.translator.ir import For, walk
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal(8)

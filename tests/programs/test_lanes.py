@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, jvp, lax, vmap
-from untraced.tpu import compiler, refill
+from untraced.tpu import compiler
+from untraced.tpu.loops import refill
 
 X = np.random.default_rng(0).uniform(-2.0, 3.0, 70)  # more than two blocks, the last of them not a whole one
 

@@ -11,7 +11,7 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate, grad
-from untraced.translator.reading.signature import Opaque, unopened
+from untraced.translator.reading.text.signature import Opaque, unopened
 
 CASES = Cases()
 

@@ -13,8 +13,8 @@ import pytest
 from untraced import accelerate, grad, vmap
 from untraced.translator.ir import Block, blocks_of
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.chains import LINKS, LONGEST
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.chains import LINKS, LONGEST
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 N = 200
 X = np.linspace(-2.0, 2.0, 5)

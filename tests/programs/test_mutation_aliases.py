@@ -10,7 +10,7 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
-from untraced.translator.reading.overlaps import overwritten
+from untraced.translator.reading.facts.overlaps import overwritten
 
 CASES = Cases()
 

@@ -11,7 +11,7 @@ from reading import A, B, Model, Point, State, X, check, count
 
 from untraced.translator.ir import If
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 # ---- straight lines ------------------------------------------------------------------------------
 

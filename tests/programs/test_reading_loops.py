@@ -11,7 +11,7 @@ from untraced.translator.errors import CutError
 from untraced.translator.ir import For, If, While
 from untraced.translator.reading import reader
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])

@@ -13,7 +13,7 @@ from test_kernels import assert_same
 
 from untraced import accelerate
 from untraced.translator.errors import UntracedError
-from untraced.translator.reading import demand
+from untraced.translator.reading.core import demand
 
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 X = np.random.default_rng(0).random(9)

@@ -12,7 +12,7 @@ from comparing import TARGETS, check
 
 from untraced import accelerate, grad
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 
 def stores_one(z, x):

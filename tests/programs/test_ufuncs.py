@@ -12,7 +12,7 @@ from comparing import TARGETS, Arguments, Cases, check
 
 from untraced import accelerate, grad, vmap
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(3, 4))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from host_cuda import GuardedNumpy, HostCuda
 
-from untraced.kernels.backend import Backend
+from untraced.kernels.launching.backend import Backend
 
 
 @pytest.fixture(scope="session")

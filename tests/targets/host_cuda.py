@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from untraced.kernels.backend import Backend
-from untraced.kernels.launch import may_pack
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.launch import may_pack
 from untraced.kernels.program import Launch, Program
 
 PRELUDE = Path(__file__).parent / "host_prelude.h"

@@ -15,11 +15,11 @@ from host_cuda import HostCuda, aligned
 from translating import translated
 
 from untraced import grad, value_and_grad
-from untraced.kernels import attention_gradient
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
+from untraced.kernels.attention import gradient as attention_gradient
 from untraced.kernels.facts import H200, Facts
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, driver_of, kernels_of
 from untraced.kernels.resources import resources_of
 
 pytest.importorskip("triton")

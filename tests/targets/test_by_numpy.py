@@ -13,7 +13,8 @@ import pytest
 from untraced import accelerate, device_put, tree
 from untraced.runtime.calls import entries
 from untraced.runtime.targets import programs
-from untraced.tpu import by_numpy, host_calls
+from untraced.tpu import by_numpy
+from untraced.tpu.client import host_calls
 from untraced.translator.checked import fails_half_way
 
 pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes everything where it cannot call NumPy")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from host_cuda import HostCuda
 
-from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.launching.executor import GpuExecutor
 from untraced.translator.errors import RaisedError
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 
 def executor_of(f: Any, given: Any, checks: bool = True) -> GpuExecutor:

@@ -12,14 +12,14 @@ from kernel_programs import program
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.complex_numbers import DEVICE_FORMS
-from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.kernels.names import RESERVED
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.source.complex_numbers import DEVICE_FORMS
+from untraced.kernels.source.names import RESERVED
 from untraced.translator import make, ops
 from untraced.translator.ops.core import Elementwise
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 RNG = np.random.default_rng(0)

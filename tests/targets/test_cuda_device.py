@@ -36,15 +36,15 @@ from test_slice_kernels import PROGRAMS as STORES
 from test_turned_kernels import PROGRAMS as TURNED
 
 from untraced import accelerate, device_put, grad
-from untraced.kernels.executor import GpuExecutor
-from untraced.kernels.graphs import Graph
-from untraced.kernels.launch import CupyBackend
+from untraced.kernels.launching.executor import GpuExecutor
+from untraced.kernels.launching.graphs import Graph
+from untraced.kernels.launching.launch import CupyBackend
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Function
 from untraced.translator.passes.extremes import extremes
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 pytestmark = pytest.mark.gpu
 

@@ -12,9 +12,9 @@ from kernel_programs import arguments, program
 from raising_programs import CALLS, Calls
 
 from untraced import vmap
-from untraced.kernels.arrays import product
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.launching.arrays import product
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
 from untraced.translator.errors import RaisedError
@@ -25,7 +25,7 @@ from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 
 class OneByOne(Backend):
@@ -58,7 +58,7 @@ class OneByOne(Backend):
 
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> OneByOne:
-    import untraced.kernels.steps as steps
+    import untraced.kernels.launching.steps as steps
     from untraced.translator.errors import UnsupportedError
 
     def refuse(fused: Any, language: str) -> Any:

@@ -34,10 +34,12 @@ from kernel_programs import (
 )
 from product_programs import EXPONENTIALS, PLACES, RUNNING, VARIANCES, Case, check_exponentials, check_variance
 
-from untraced.kernels import held, layout, plan
+from untraced.kernels import plan
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.kernels.steps import Group
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.steps import Group
+from untraced.kernels.rows import held
+from untraced.kernels.source import layout
 from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from kernel_programs import chain, masked, program, softmax, totals
 
-from untraced.kernels import launch as launching
 from untraced.kernels.ahead import Compiled
-from untraced.kernels.executor import GpuExecutor
-from untraced.kernels.launch import CupyBackend, may_pack, promises
+from untraced.kernels.launching import launch as launching
+from untraced.kernels.launching.executor import GpuExecutor
+from untraced.kernels.launching.launch import CupyBackend, may_pack, promises
 from untraced.kernels.plan import plan
 from untraced.kernels.program import Launch
 from untraced.translator import make

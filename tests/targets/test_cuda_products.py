@@ -23,11 +23,11 @@ from product_programs import (
     some,
 )
 
-from untraced.kernels import attention as planned
-from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.attention import forward as planned
+from untraced.kernels.launching.executor import GpuExecutor, Kernel, kernels_of
 from untraced.kernels.resources import resources_of
+from untraced.kernels.source import layout
 from untraced.translator.ir import Aval
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")

@@ -11,9 +11,9 @@ from host_cuda import HostCuda
 from kernel_programs import CAST_DTYPES, ROW_DTYPES, check, check_casts, check_rows, program, rows
 
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.decompose import decompose
-from untraced.kernels.executor import kernels_of
+from untraced.kernels.launching.executor import kernels_of
 from untraced.kernels.plan import plan
+from untraced.kernels.settling.decompose import decompose
 from untraced.translator import make, ops
 from untraced.translator.ir import Apply
 from untraced.translator.passes.fuse import fuse

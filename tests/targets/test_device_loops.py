@@ -17,8 +17,8 @@ from translating import translated
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, Kernel, kernels_of
 from untraced.translator.batch import vmap as batch
 from untraced.translator.batch.lanes import ON_DEVICE
 from untraced.translator.errors import RaisedError

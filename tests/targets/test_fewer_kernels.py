@@ -11,9 +11,9 @@ from host_cuda import HostCuda
 from translating import translated
 
 from untraced import grad, random
-from untraced.kernels import beside_groups
-from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
 from untraced.kernels.facts import Facts
+from untraced.kernels.launching.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.rows import beside_groups
 from untraced.translator.errors import RaisedError
 from untraced.translator.ir import Fused
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from translating import translated
 
-from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.source import layout
 
 pytest.importorskip("triton")
 

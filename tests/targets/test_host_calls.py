@@ -13,8 +13,11 @@ import pytest
 
 import untraced
 from untraced import accelerate
-from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, platform, shifted
-from untraced.tpu.placement import MOST, Placements
+from untraced.tpu import compiler
+from untraced.tpu.client import executable as client
+from untraced.tpu.client import host_calls, memory, placement, platform, shifted
+from untraced.tpu.client.placement import MOST, Placements
+from untraced.tpu.emit import reduce as emit_reduce
 from untraced.translator.passes import dots
 
 NDArray = np.ndarray[Any, Any]

@@ -14,12 +14,12 @@ from host_cuda import HostCuda
 from test_cuda_executor import OneByOne
 
 from untraced import accelerate, grad
-from untraced.kernels.executor import NUMBER, GpuExecutor, driver_of
-from untraced.kernels.graphs import Graph
-from untraced.kernels.turns import Recorder, turning
+from untraced.kernels.launching.executor import NUMBER, GpuExecutor, driver_of
+from untraced.kernels.launching.graphs import Graph
+from untraced.kernels.launching.turns import Recorder, turning
 from untraced.translator.errors import RaisedError, UnsupportedError
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 
 def network(w1: Any, b1: Any, w2: Any, x: Any, y: Any) -> Any:
@@ -87,7 +87,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> OneByOne:
     def refuse(fused: Any, language: str) -> Any:
         raise UnsupportedError("no kernels here")
 
-    monkeypatch.setattr("untraced.kernels.steps.decompose", refuse)
+    monkeypatch.setattr("untraced.kernels.launching.steps.decompose", refuse)
     return OneByOne()
 
 

@@ -17,7 +17,7 @@ from host_cuda import HostCuda
 from kernel_programs import arguments, check, layer_norm, random_program, softmax, tolerance, totals, transposed
 from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
 
-from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.launching.executor import GpuExecutor
 from untraced.kernels.program import Argument, Launch, Program
 from untraced.translator.ir import Function
 

@@ -11,13 +11,13 @@ import pytest
 from kernel_sources import BOTH, CUDA, TRITON
 
 from untraced.kernels import plan as planning
-from untraced.kernels.executor import kernels_of
-from untraced.kernels.names import RESERVED
+from untraced.kernels.launching.executor import kernels_of
+from untraced.kernels.source.names import RESERVED
 from untraced.kernels.tiles import WORDS
 from untraced.translator.errors import DTypeError
 from untraced.translator.ir import Aval
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 CASES = [(name, language) for language in ("triton", "cuda") for name in BOTH] + [(name, "triton") for name in TRITON]
 CASES += [(name, "cuda") for name in CUDA]

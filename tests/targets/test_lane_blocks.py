@@ -9,11 +9,11 @@ import pytest
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
 

@@ -11,12 +11,12 @@ import pytest
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, Kernel, kernels_of
 from untraced.kernels.program import Launch
 from untraced.translator.errors import RaisedError
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
 

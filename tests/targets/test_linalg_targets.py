@@ -11,9 +11,9 @@ import pytest
 from linalg_programs import CASES, H, S, Z, assert_same, program_of
 
 from untraced import accelerate, grad
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor
-from untraced.tpu.emit import emit
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor
+from untraced.tpu.emit.program import emit
 from untraced.translator.errors import UnsupportedError
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.verdict import is_indefinite
@@ -228,7 +228,7 @@ def test_the_executor_for_gpus(name: str) -> None:
 @pytest.mark.parametrize("name", ["solve", "det", "qr", "cholesky"])
 def test_tpus_compile(name: str) -> None:
     pytest.importorskip("libtpu")
-    from untraced.tpu.topology import compile_tpu
+    from untraced.tpu.client.topology import compile_tpu
 
     function, _ = program_of(OF_ONE[name], (S.astype("f"),))
     assert compile_tpu(emit(function, target="tpu"), "v5e:2x2").hlo

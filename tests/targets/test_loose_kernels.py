@@ -12,7 +12,7 @@ import pytest
 from translating import translated
 
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 
 pytest.importorskip("triton")
 

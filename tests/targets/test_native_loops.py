@@ -18,7 +18,8 @@ from test_xla_elementwise import ROWS, SPECIAL, accuracy, draw, signatures
 from xla_programs import assert_same, run_xla
 
 from untraced import accelerate, grad, vmap
-from untraced.tpu import compiler, native
+from untraced.tpu import compiler
+from untraced.tpu.loops import native
 from untraced.translator import make, tree
 from untraced.translator.builder import Builder
 from untraced.translator.errors import DTypeError, TargetError

@@ -11,7 +11,7 @@ import pytest
 from translating import translated
 
 from untraced import grad
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 
 pytest.importorskip("triton")
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced.tpu import ping_pong as pass_
+from untraced.tpu.loops import ping_pong as pass_
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import For, Function, walk
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.verify import verify
 
 

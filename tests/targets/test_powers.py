@@ -10,8 +10,8 @@ import pytest
 from translating import translated
 
 from untraced import accelerate, grad, vmap
-from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.kernels.powers import BROKEN
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.source.powers import BROKEN
 from untraced.translator.powers import FACTORS, WHOLE, product, whole
 
 pytest.importorskip("triton")

@@ -10,9 +10,9 @@ import pytest
 from host_cuda import HostCuda
 from product_programs import Case
 
-from untraced.kernels import held
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.rows import held
 
 TINY, MOST = 2.0**-149, 3.4028235e38
 EDGES = [0, -0.0, np.inf, -np.inf, np.nan, TINY, -3 * TINY, 1e-38, 2.0**-126, 2.0**-125, 2.0**126, -(2.0**127), MOST]

@@ -11,8 +11,8 @@ from translating import translated
 
 from untraced import random, vmap
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.facts import H200
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 
 KEY = random.key(9)
 X = np.linspace(-1.0, 1.0, 77, dtype=np.float32).reshape(7, 11)

@@ -10,9 +10,10 @@ import pytest
 from host_cuda import aligned
 from product_programs import Case, likeliest, running, shares, some
 
-from untraced.kernels import plan, scans
+from untraced.kernels import plan
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.rows import scans
 from untraced.translator.ir import Aval
 
 pytest.importorskip("triton")

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from translating import translated
 
-from untraced.kernels import layout, scatter
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
+from untraced.kernels.launching.executor import GpuExecutor, driver_of, kernels_of
 from untraced.kernels.plan import plan
-from untraced.kernels.settle import settle
+from untraced.kernels.settling import scatter
+from untraced.kernels.settling.settle import settle
+from untraced.kernels.source import layout
 from untraced.translator.ir import Function, Fused
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
 

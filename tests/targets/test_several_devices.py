@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from untraced.runtime.distribution import distributed
-from untraced.tpu import platform
+from untraced.tpu.client import platform
 
 HERE = Path(__file__).parent
 

@@ -10,10 +10,10 @@ import pytest
 from host_cuda import HostCuda
 from translating import translated
 
-from untraced.kernels import lower
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of, launched
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, driver_of, kernels_of, launched
+from untraced.kernels.source import lower
 from untraced.translator.ir import Aval
 
 RNG = np.random.default_rng(6)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, vmap
-from untraced.kernels.small_products import LARGEST, is_small, product_of
-from untraced.tpu import compiler, native
+from untraced.kernels.loops.small_products import LARGEST, is_small, product_of
+from untraced.tpu import compiler
+from untraced.tpu.loops import native
 from untraced.translator.ops.core import ContractAttrs
 
 pytestmark = pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")

@@ -7,7 +7,9 @@ import pytest
 
 import untraced
 from untraced import accelerate
-from untraced.tpu import client, compiler, subnormals
+from untraced.tpu import compiler
+from untraced.tpu.client import executable as client
+from untraced.tpu.emit import subnormals
 
 needs_compiler = pytest.mark.skipif(not compiler.available(), reason="needs a C++ compiler")
 SMALL = [5e-324 * 8, 1e-310, -3e-320, 2.5e-308]

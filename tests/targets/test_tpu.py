@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from xla_programs import check, program
 
-from untraced.tpu.emit import emit
+from untraced.tpu.emit.program import emit
 from untraced.translator import make, ops
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Aval, For, Range, Var, const
@@ -38,7 +38,7 @@ def recurrence(b: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_memory_cost_and_text_are_readable(topology: str) -> None:
-    from untraced.tpu.topology import compile_tpu
+    from untraced.tpu.client.topology import compile_tpu
 
     x, w = np.ones((128, 64), np.float32), np.ones((64, 32), np.float32)
     compiled = compile_tpu(emit(program(layer, x, w), target="tpu"), topology)
@@ -53,14 +53,14 @@ def test_memory_cost_and_text_are_readable(topology: str) -> None:
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.float16, np.int32], ids=lambda d: d.__name__)
 def test_dtypes_that_the_compiler_takes(topology: str, dtype: Any) -> None:
-    from untraced.tpu.topology import compile_tpu
+    from untraced.tpu.client.topology import compile_tpu
 
     x = np.ones((16, 8), dtype)
     assert compile_tpu(emit(program(lambda b, x: make.matmul(b, x, make.transpose(b, x, (1, 0))), x)), topology).hlo
 
 
 def test_loops_compile_and_the_cpu_client_lives_beside() -> None:
-    from untraced.tpu.topology import compile_tpu
+    from untraced.tpu.client.topology import compile_tpu
 
     x = np.arange(8, dtype=np.float32)
     check(recurrence, x)
@@ -69,7 +69,7 @@ def test_loops_compile_and_the_cpu_client_lives_beside() -> None:
 
 
 def test_an_unknown_topology_is_refused_by_name() -> None:
-    from untraced.tpu.topology import compile_tpu
+    from untraced.tpu.client.topology import compile_tpu
 
     with pytest.raises(TargetError, match="v99"):
         compile_tpu(emit(program(layer, np.ones((2, 2)), np.ones((2, 2)))), "v99:2x2")
@@ -79,7 +79,7 @@ def test_a_missing_libtpu_says_what_to_install() -> None:
     code = """
 import sys
 sys.modules["libtpu"] = None
-from untraced.tpu.topology import _load
+from untraced.tpu.client.topology import _load
 from untraced.translator.errors import TargetError
 try:
     _load()

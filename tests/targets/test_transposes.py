@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from untraced import accelerate
-from untraced.kernels.transposes import transpose_of
-from untraced.tpu import client, compiler, host_calls, moved, shifted
+from untraced.kernels.loops.transposes import transpose_of
+from untraced.tpu import compiler
+from untraced.tpu.client import executable as client
+from untraced.tpu.client import host_calls, shifted
+from untraced.tpu.emit import moved
 
 NDArray = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)

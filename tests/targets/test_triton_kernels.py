@@ -31,18 +31,20 @@ from kernel_programs import (
 from product_programs import EXPONENTIALS, PLACES, VARIANCES, check_exponentials, check_variance
 from translating import translated
 
-from untraced.kernels import held, layout, plan
+from untraced.kernels import plan
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, kernels_of
-from untraced.kernels.launch import promises
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of
+from untraced.kernels.launching.launch import promises
 from untraced.kernels.resources import resources_of
+from untraced.kernels.rows import held
+from untraced.kernels.source import layout
 from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function, Fused
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
 from host_cuda import HostCuda  # noqa: E402

@@ -22,10 +22,11 @@ from product_programs import (
     some,
 )
 
-from untraced.kernels import attention as planned
-from untraced.kernels import layout, plan
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels import plan
+from untraced.kernels.attention import forward as planned
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.source import layout
 from untraced.translator.ir import Aval
 from untraced.translator.passes.extremes import extremes
 

@@ -9,10 +9,10 @@ import pytest
 from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, program, rows
 
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.decompose import decompose
-from untraced.kernels.executor import kernels_of
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import kernels_of
 from untraced.kernels.plan import plan
+from untraced.kernels.settling.decompose import decompose
 from untraced.translator import make
 from untraced.translator.ir import Apply
 from untraced.translator.passes.fuse import fuse

@@ -12,10 +12,11 @@ import pytest
 from host_cuda import HostCuda
 from translating import translated
 
-from untraced.kernels import layout, turned
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.backend import Backend
-from untraced.kernels.executor import GpuExecutor, kernels_of, launched
+from untraced.kernels.launching.backend import Backend
+from untraced.kernels.launching.executor import GpuExecutor, kernels_of, launched
+from untraced.kernels.settling import turned
+from untraced.kernels.source import layout
 from untraced.translator.ir import Aval
 
 RNG = np.random.default_rng(4)

@@ -18,12 +18,12 @@ from wide_programs import Wide, random_wide
 from wide_statements import STATEMENTS
 
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import kernels_of
 from untraced.kernels.facts import H200
+from untraced.kernels.launching.executor import kernels_of
 from untraced.kernels.resources import resources_of
 from untraced.translator.errors import UntracedError
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 DEVICES = (H200, KERNELS_WIN, SLOW_MEMORY)  # on which kernels are worth it now and then, always, and never
 MODES: dict[str, Callable[[Wide, Random], Job | None]] = {

@@ -10,7 +10,7 @@ import pytest
 
 from untraced import accelerate, grad, vmap
 from untraced.testing import check_grads
-from untraced.tpu import apart
+from untraced.tpu.shaping import apart
 from untraced.translator.passes import sliding as windows
 
 sliding = np.lib.stride_tricks.sliding_window_view

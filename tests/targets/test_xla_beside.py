@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from xla_programs import program
 
-from untraced.tpu.emit import emit
+from untraced.tpu.emit.program import emit
 from untraced.translator import make, ops
 from untraced.translator.ir import Aval
 
@@ -21,9 +21,9 @@ sys.path.insert(0, {folder!r})
 import numpy as np
 from xla_programs import program
 from untraced.translator import make
-from untraced.tpu import client, platform
-from untraced.tpu.apart import MARK
-from untraced.tpu.emit import emit
+from untraced.tpu.client import executable as client, platform
+from untraced.tpu.shaping.apart import MARK
+from untraced.tpu.emit.program import emit
 x = np.arange(40000.0) + 1e-12
 executable = client.compile(emit(program(lambda b, x, n: make.multiply(b, x, n), x, 3.0)))
 def work():
@@ -71,13 +71,14 @@ assert not [m for m in sys.modules if m.split(".")[0] == "jax"]
 
 
 def test_importing_the_package_does_not_import_jaxlib() -> None:
-    run_python("import sys, untraced.tpu.client, untraced.tpu.emit\nassert 'jaxlib' not in sys.modules")
+    modules = "untraced.tpu.client.executable, untraced.tpu.emit.program"
+    run_python(f"import sys, {modules}\nassert 'jaxlib' not in sys.modules")
 
 
 def test_a_missing_jaxlib_says_what_to_install() -> None:
     code = """
 import sys
-from untraced.tpu import platform
+from untraced.tpu.client import platform
 from untraced.translator.errors import TargetError
 sys.modules["jaxlib"] = None
 try:

@@ -16,13 +16,14 @@ import pytest
 from xla_programs import program
 
 from untraced import accelerate, device_put
-from untraced.tpu import client, platform
-from untraced.tpu.apart import MARK
-from untraced.tpu.emit import Emitted, emit
-from untraced.tpu.fusion_guard import swallows_products
-from untraced.tpu.older_emitters import nests, suits_older_emitters
-from untraced.tpu.options import Flags, compile_options
-from untraced.tpu.repeats import repeats
+from untraced.tpu.client import executable as client
+from untraced.tpu.client import platform
+from untraced.tpu.client.options import Flags, compile_options
+from untraced.tpu.emit.program import Emitted, emit
+from untraced.tpu.shaping.apart import MARK
+from untraced.tpu.shaping.fusion_guard import swallows_products
+from untraced.tpu.shaping.older_emitters import nests, suits_older_emitters
+from untraced.tpu.shaping.repeats import repeats
 from untraced.translator import make, ops
 from untraced.translator.errors import DTypeError, TargetError
 from untraced.translator.ops.core import At, Dyn

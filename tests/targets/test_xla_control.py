@@ -204,7 +204,7 @@ def test_zero_steps_and_negative_powers_raise() -> None:
 
 
 def test_indices_that_are_known_to_be_inside_cost_no_check() -> None:
-    from untraced.tpu.emit import emit
+    from untraced.tpu.emit.program import emit
 
     def build(b: Any, x: Any) -> Any:
         def body(b: Any, i: Any, a: Any) -> Any:
@@ -217,8 +217,8 @@ def test_indices_that_are_known_to_be_inside_cost_no_check() -> None:
 
 
 def test_without_checks_nothing_is_checked() -> None:
-    from untraced.tpu import client
-    from untraced.tpu.emit import emit
+    from untraced.tpu.client import executable as client
+    from untraced.tpu.emit.program import emit
 
     def build(b: Any, x: Any, i: Any, y: Any) -> Any:
         def body(b: Any, k: Any, a: Any) -> Any:

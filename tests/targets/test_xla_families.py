@@ -10,8 +10,9 @@ import pytest
 from xla_programs import assert_same, check, program
 
 from untraced import accelerate
-from untraced.tpu import client, emit_join
-from untraced.tpu.emit import emit
+from untraced.tpu.client import executable as client
+from untraced.tpu.emit import join as emit_join
+from untraced.tpu.emit.program import emit
 from untraced.translator import make, ops
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ops.core import At, Dyn, Gather, Run

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from untraced import accelerate
-from untraced.tpu import client
-from untraced.tpu.branch_stores import branch_stores
-from untraced.tpu.copy_guard import copied_in_loops
-from untraced.tpu.element_stores import element_stores, place_of
-from untraced.tpu.emit import emit
+from untraced.tpu.client import executable as client
+from untraced.tpu.emit.program import emit
+from untraced.tpu.loops.branch_stores import branch_stores
+from untraced.tpu.loops.element_stores import element_stores, place_of
+from untraced.tpu.shaping.copy_guard import copied_in_loops
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Apply, Function, Var, walk
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.verify import verify
 
 A = np.random.default_rng(0).random((6, 6)) + 2 * np.eye(6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate
-from untraced.tpu.rounding import SMALL
+from untraced.tpu.emit.rounding import SMALL
 
 X, Y = np.random.default_rng(0).standard_normal((2, SMALL + 1))
 

@@ -10,8 +10,8 @@ import pytest
 from test_xla_families import ALL_DTYPES, array
 from xla_programs import assert_same, check, program
 
-from untraced.tpu import client
-from untraced.tpu.emit import emit
+from untraced.tpu.client import executable as client
+from untraced.tpu.emit.program import emit
 from untraced.translator import make, ops
 from untraced.translator.evaluate import evaluate
 

@@ -10,8 +10,10 @@ import pytest
 from xla_programs import check, program, run_xla
 
 from untraced import accelerate
-from untraced.tpu import client, host_calls, transcendentals
-from untraced.tpu.emit import emit
+from untraced.tpu.client import executable as client
+from untraced.tpu.client import host_calls
+from untraced.tpu.emit import transcendentals
+from untraced.tpu.emit.program import emit
 from untraced.translator import make, ops
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from untraced.translator.ir import Function
 from untraced.translator.pipeline import translate
-from untraced.translator.reading.signature import abstract_with_leaves
+from untraced.translator.reading.text.signature import abstract_with_leaves
 
 
 def translated(function: Callable[..., Any], args: Sequence[Any], language: str) -> Function:

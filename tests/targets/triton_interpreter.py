@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from host_cuda import HostCuda
 
-from untraced.kernels.backend import Backend
+from untraced.kernels.launching.backend import Backend
 from untraced.kernels.program import Launch
 
 CHILD = os.path.join(os.path.dirname(__file__), "triton_interpreter_child.py")

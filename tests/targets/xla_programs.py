@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from untraced.tpu import client
-from untraced.tpu.emit import emit
+from untraced.tpu.client import executable as client
+from untraced.tpu.emit.program import emit
 from untraced.translator.builder import Builder
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Atom, Function, Param, Var, const

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_programs import functions
 
-from untraced.tpu.lanes import blocked
+from untraced.tpu.loops.lanes import blocked
 from untraced.translator.batch.lanes import LOCKSTEP, Lanes
 from untraced.translator.batch.vmap import vmap
 from untraced.translator.evaluate import evaluate

@@ -12,7 +12,7 @@ from untraced.translator.ir import Function
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.printing.printer import executable, print_function
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.same import difference
 from untraced.translator.verify import verify
 

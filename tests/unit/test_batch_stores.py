@@ -209,7 +209,7 @@ def test_indices_that_an_element_never_comes_to_are_not_looked_up() -> None:
 
 
 def test_places_that_lanes_hand_on_store_their_own() -> None:
-    """Enough lanes for `tpu/refill`: each fills an array of its own until it is done."""
+    """Enough lanes for `tpu/loops/refill`: each fills an array of its own until it is done."""
 
     def filled(x: Any) -> Any:
         y, k, s = np.zeros(3), 0, 0.0

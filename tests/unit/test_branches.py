@@ -11,7 +11,7 @@ from untraced.translator.passes.branches import joined_branches
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.printing.printer import executable
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.verify import verify
 
 

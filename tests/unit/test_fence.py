@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from untraced.translator.errors import CutError, UnsupportedError
-from untraced.translator.reading import fence
-from untraced.translator.reading.fence import check, check_entry
 from untraced.translator.reading.language import EXPRESSIONS, STATEMENTS
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
-from untraced.translator.reading.source import source_of
+from untraced.translator.reading.text import fence
+from untraced.translator.reading.text.fence import check, check_entry
+from untraced.translator.reading.text.signature import abstract
+from untraced.translator.reading.text.source import source_of
 
 
 def tries(x):

@@ -14,14 +14,15 @@ import pytest
 import untraced
 from untraced import accelerate
 from untraced.kernels import kept
-from untraced.tpu import client, compiler
-from untraced.tpu.emit import Emitted
+from untraced.tpu import compiler
+from untraced.tpu.client import executable as client
+from untraced.tpu.emit.program import Emitted
 from untraced.translator.ir import Aval
 
 RUN = """
 import numpy as np
 from untraced import accelerate
-from untraced.tpu import client, stored
+from untraced.tpu.client import executable as client, stored
 
 class Loading:
     def __init__(self, client):

@@ -25,7 +25,7 @@ from untraced.translator.ir import (
 from untraced.translator.ops.core import At, Dyn, Gather, Run
 from untraced.translator.pipeline import translate
 from untraced.translator.printing.printer import executable, print_function
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 from untraced.translator.tree import NONE
 
 # ---- stores --------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, block_until_ready, device_put, profiler
-from untraced.tpu import client, names
-from untraced.tpu.emit import Emitted
-from untraced.tpu.profile import operations
+from untraced.tpu.client import executable as client
+from untraced.tpu.client import names
+from untraced.tpu.client.profile import operations
+from untraced.tpu.emit.program import Emitted
 from untraced.translator.errors import Span
 from untraced.translator.ir import Aval
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from untraced import accelerate
 from untraced.translator.evaluate import evaluate
-from untraced.translator.reading.guards import fetch
+from untraced.translator.reading.core.guards import fetch
+from untraced.translator.reading.functions.results import Reading
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.results import Reading
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 X = np.arange(3.0)
 LEVEL = 2.0

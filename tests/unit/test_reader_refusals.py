@@ -20,7 +20,7 @@ from untraced.translator.errors import (
     UntracedError,
 )
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 X = np.arange(6.0)
 A = np.ones((4, 5))

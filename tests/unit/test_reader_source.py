@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from untraced.translator.errors import UnsupportedError
-from untraced.translator.reading import liveness as liveness_module
-from untraced.translator.reading.liveness import Flow, Liveness
-from untraced.translator.reading.nodes import children
-from untraced.translator.reading.source import scope_of, source_of
+from untraced.translator.reading.text import liveness as liveness_module
+from untraced.translator.reading.text.liveness import Flow, Liveness
+from untraced.translator.reading.text.nodes import children
+from untraced.translator.reading.text.source import scope_of, source_of
 
 
 def plain(x):
@@ -114,10 +114,10 @@ def test_exec_without_source_is_refused() -> None:
 
 def test_the_text_of_a_command_line() -> None:
     script = """
-from untraced.translator.reading import liveness as liveness_module
-from untraced.translator.reading.liveness import Flow, Liveness
-from untraced.translator.reading.nodes import children
-from untraced.translator.reading.source import source_of
+from untraced.translator.reading.text import liveness as liveness_module
+from untraced.translator.reading.text.liveness import Flow, Liveness
+from untraced.translator.reading.text.nodes import children
+from untraced.translator.reading.text.source import source_of
 def f(x):
     return x + 1
 space = {}
@@ -156,10 +156,10 @@ except Exception as error:
 def test_a_script_with_an_option_c_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("""
-from untraced.translator.reading import liveness as liveness_module
-from untraced.translator.reading.liveness import Flow, Liveness
-from untraced.translator.reading.nodes import children
-from untraced.translator.reading.source import source_of
+from untraced.translator.reading.text import liveness as liveness_module
+from untraced.translator.reading.text.liveness import Flow, Liveness
+from untraced.translator.reading.text.nodes import children
+from untraced.translator.reading.text.source import source_of
 space = {}
 exec("def f(x):\\n    return x", space)
 try:

@@ -12,10 +12,10 @@ from untraced.translator.builder import Builder
 from untraced.translator.errors import Span, UnsupportedError
 from untraced.translator.evaluate import evaluate, run_block
 from untraced.translator.ir import Aval, Function, Param, Var, const, walk
+from untraced.translator.reading.functions.results import Reading
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.results import Reading
-from untraced.translator.reading.signature import Signature, abstract
 from untraced.translator.reading.splicing import splice
+from untraced.translator.reading.text.signature import Signature, abstract
 from untraced.translator.rewrite import prune, splice_block
 from untraced.translator.verify import verify
 

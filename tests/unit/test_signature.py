@@ -12,7 +12,7 @@ import pytest
 
 from untraced.translator.errors import DTypeError
 from untraced.translator.ir import Aval
-from untraced.translator.reading.signature import (
+from untraced.translator.reading.text.signature import (
     abstract,
     abstract_with_leaves,
     bind,

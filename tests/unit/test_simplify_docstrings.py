@@ -26,7 +26,7 @@ from untraced.translator.ir import Function
 from untraced.translator.passes import certain, dead, partitions, simplify, unread
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 
 def before_and_after(doc: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from untraced.translator import surface, tree
 from untraced.translator.errors import UntracedError
 from untraced.translator.evaluate import evaluate
 from untraced.translator.reading.reader import read
-from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.text.signature import abstract
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(3, 4))

@@ -449,7 +449,7 @@ class TestObjects:
         assert g is not None
 
     def test_plain_functions_need_no_compiler(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from untraced.tpu import client
+        from untraced.tpu.client import executable as client
 
         monkeypatch.setattr(client, "compile", None)
         np.testing.assert_allclose(grad(lambda x: np.sum(x * x))(X), 2 * X)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 WIDEST = 64  # elements of a value in the body of a lane: wider ones are better worked on for all lanes at once
 STORED = 4096  # elements of an array that a lane stores into bit by bit
 LIBRARIES = (Sort, Fourier, Linalg)
-FEW = 32  # lanes that step together on the cpu (see `tpu/lanes`): for no more of them both forms are one
+FEW = 32  # lanes that step together on the cpu (see `tpu/loops/lanes`): for no more of them both forms are one
 
 
 @dataclass(frozen=True, slots=True)

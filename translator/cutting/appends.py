@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 
-from ..reading.liveness import Names
+from ..reading.text.liveness import Names
 
 
 def append_of(s: ast.stmt) -> tuple[str, ast.expr] | None:

@@ -9,7 +9,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from ..reading.source import Source, adopt, adopt_inner
+from ..reading.text.source import Source, adopt, adopt_inner
 from .names import binds
 
 _INNER = "_cut"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from ..reading.liveness import Flow, Liveness, Names, certain_parts, reads, stores
+from ..reading.text.liveness import Flow, Liveness, Names, certain_parts, reads, stores
 from ..records import dataclass
 
 

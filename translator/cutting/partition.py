@@ -17,11 +17,11 @@ import copy
 from collections.abc import Iterable, Iterator
 
 from ..errors import UntracedError
-from ..reading.exact import EscapeError
-from ..reading.fence import may_be_read
-from ..reading.liveness import Names, live_before, reads, stores
-from ..reading.nodes import last_name
-from ..reading.source import FunctionNode
+from ..reading.facts.exact import EscapeError
+from ..reading.text.fence import may_be_read
+from ..reading.text.liveness import Names, live_before, reads, stores
+from ..reading.text.nodes import last_name
+from ..reading.text.source import FunctionNode
 from ..records import dataclass
 from .appends import append_of, only_filled
 from .names import Bound, binds, captured, live_after, own_nodes

@@ -16,22 +16,12 @@ import ast
 from collections.abc import Callable
 
 from ..builder import Builder
-from . import (
-    assignment,
-    calls,
-    comprehensions,
-    control,
-    definitions,
-    expressions,
-    loops,
-    matching,
-    maybes,
-    operators,
-    trying,
-)
-from .context import Context, Expressions, Statements
-from .guards import Captures
-from .recursion import Recursions
+from .core.context import Context, Expressions, Statements
+from .core.guards import Captures
+from .facts import maybes
+from .functions.recursion import Recursions
+from .syntax import assignment, calls, comprehensions, control, definitions, expressions, loops, matching, trying
+from .uses import operators
 
 EXPRESSIONS: Expressions = {
     ast.Constant: expressions.constant,

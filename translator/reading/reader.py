@@ -27,27 +27,27 @@ from ..ir import Atom, Function, Param, Var, free_variables
 from ..purpose import purpose
 from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, Kind, TreeDef, close_node
-from . import streams
-from .changes import changes_of
-from .context import Context
-from .detours import Restart
-from .draws import argument
-from .fence import check_entry
-from .flow import FUNCTION_END, sequence
-from .guards import Captures, varying
-from .handed import returned_of
-from .inlining import hold_shared, prepare
-from .inner import child_name, close
+from .core.context import Context
+from .core.detours import Restart
+from .core.guards import Captures, varying
+from .core.values import MIRRORS, Cell, Frame, Outside, Ref, Undefined, Value, is_object, is_transformed, leaves_in
+from .facts import streams
+from .facts.changes import changes_of
+from .facts.handed import returned_of
+from .facts.unread import unread
+from .facts.views import Lying
+from .functions.inlining import hold_shared, prepare
+from .functions.inner import child_name, close
+from .functions.recursion import call_routine, described, mark, may_stay
+from .functions.results import Layout, Reading, check_count, result_tree
 from .language import new_context
-from .listed import check_crowd, rows_of
-from .recursion import call_routine, described, mark, may_stay
-from .results import Layout, Reading, check_count, result_tree
-from .signature import Opaque, Signature, specialise, static_value
-from .source import Source, scope_of, source_of
+from .parts.listed import check_crowd, rows_of
+from .paths.flow import FUNCTION_END, sequence
+from .provided.draws import argument
 from .splicing import MAX_RESTARTS
-from .unread import unread
-from .values import MIRRORS, Cell, Frame, Outside, Ref, Undefined, Value, is_object, is_transformed, leaves_in
-from .views import Lying
+from .text.fence import check_entry
+from .text.signature import Opaque, Signature, specialise, static_value
+from .text.source import Source, scope_of, source_of
 
 _RECURSION_LIMIT = 8_000  # ten frames an inlined call; beyond 10,000 recursion through C overflows a stack of 8 MB
 _ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where one is

@@ -9,12 +9,12 @@ from ..builder import Builder
 from ..errors import UnsupportedError
 from ..ir import Atom
 from ..surface import above
-from .context import Context
-from .detours import Restart
-from .inlining import inline, prepare
+from .core.context import Context
+from .core.detours import Restart
+from .core.values import Frame, Value
+from .functions.inlining import inline, prepare
 from .language import new_context
-from .source import scope_of, source_of
-from .values import Frame, Value
+from .text.source import scope_of, source_of
 
 MAX_RESTARTS = 100
 

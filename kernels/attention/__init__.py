@@ -1,0 +1,1 @@
+"""Products with a softmax between them, and their gradients."""

@@ -1,0 +1,1 @@
+"""The host side of a GPU program: its source, launches, graphs, tuning."""

@@ -1,0 +1,1 @@
+"""Reductions along rows: ways for threads to share them, and what one pass finds together."""

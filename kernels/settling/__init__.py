@@ -1,0 +1,1 @@
+"""Deciding what becomes a kernel, and what joins it."""

@@ -1,0 +1,1 @@
+"""What a kernel computes, as lines of either language."""

@@ -1,0 +1,1 @@
+"""PJRT: compiled programs, buffers, calls of NumPy inside them, devices, TPU topologies."""

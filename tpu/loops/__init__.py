@@ -1,0 +1,1 @@
+"""Forms of loops, and those that become native code."""

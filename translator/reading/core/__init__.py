@@ -1,0 +1,1 @@
+"""Values, and the state of a reading."""

@@ -1,0 +1,1 @@
+"""Functions that are read: arguments bound, bodies inlined, results laid out."""

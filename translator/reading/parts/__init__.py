@@ -1,0 +1,1 @@
+"""Arrays, parts of them, and what loops carry."""

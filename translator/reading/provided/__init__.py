@@ -1,0 +1,1 @@
+"""What Python and its libraries offer to functions that are read."""

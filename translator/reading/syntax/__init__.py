@@ -1,0 +1,1 @@
+"""The kinds of expression and of statement."""

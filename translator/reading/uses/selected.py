@@ -1,0 +1,363 @@
+"""NumPy functions of selections x[mask]: reductions and products under a mask, calls element by element.
+
+    np.mean(x[mask])                np.sum(np.where(mask, x, 0.0)) / np.count_nonzero(mask)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ... import make, ops
+from ...ir import Atom
+from ...library.statistics import COUNTS_ARE_INTS
+from ...library.support import mean_dtypes
+from ...surface.python import as_python
+from ..core.context import Context
+from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Undefined, Value, is_runtime
+from ..facts.runs import axes_of, count, width_of
+from ..parts.array_stores import changed
+from ..parts.selection import concrete, condition, elementwise, filled, may_be_empty, same_part, shape_of
+from ..parts.shifting import shifted
+from .subscripts import index_selection, reversed_
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def reduced(
+    ctx: Context, name: str, s: Masked, node: ast.AST, axis: Any = None, dtype: Any = None, keepdims: Any = False
+) -> Value:
+    """np.sum(s), np.max(s), np.mean(s), ... over some axes of the result."""
+    ndim = len(s.parts)
+    try:
+        over = make.normalize_axes(axis, ndim)
+    except TypeError:
+        return NotImplemented
+    kept = tuple(i for i in range(ndim) if i not in over)
+    if keepdims and any(width_of(s.parts[i]) != 1 for i in kept):
+        return NotImplemented
+    b, axes = ctx.b, axes_of(s, over)
+    x, inside = ctx.read(s.whole), condition(ctx, s, over)
+    if dtype is not None:
+        x = make.astype(b, x, np.dtype(dtype))
+    result = _reductions[name](ctx, s, x, inside, axes, over)
+    if result is None:
+        return NotImplemented
+    parts = tuple(s.parts[i] for i in kept)
+    if keepdims:
+        result = make.expand_dims(b, result, over)
+        parts = tuple(FULL if i in over else s.parts[i] for i in range(ndim))
+    return ctx.wrap(result) if all(p is None for p in parts) else Masked(Ref(ctx.cell(result)), parts)
+
+
+def _sum(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.sum(ctx.b, filled(ctx, inside, x, 0), axes)
+
+
+def _prod(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.prod(ctx.b, filled(ctx, inside, x, 1), axes)
+
+
+def _any(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.any(ctx.b, filled(ctx, inside, x, 0), axes)
+
+
+def _all(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.all_(ctx.b, filled(ctx, inside, x, 1), axes)
+
+
+def _count_nonzero(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    found = make.sum(ctx.b, make.logical_and(ctx.b, make.not_equal(ctx.b, x, 0), inside), axes)
+    return found if found.aval.shape or not COUNTS_ARE_INTS else as_python(ctx.b, found)
+
+
+def _mean(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    dtype, result = mean_dtypes(x.aval.dtype, None)
+    total = _sum(ctx, s, make.astype(ctx.b, x, dtype), inside, axes, over)
+    return make.astype(ctx.b, make.divide(ctx.b, total, _size(ctx, s, over, dtype)), result)
+
+
+def _var(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+    b, (dtype, result) = ctx.b, mean_dtypes(x.aval.dtype, None)
+    if dtype.kind == "c":
+        return None
+    x, size = make.astype(b, x, dtype), _size(ctx, s, over, dtype)
+    mean = make.divide(b, make.sum(b, filled(ctx, inside, x, 0), axes, True), size)
+    d = filled(ctx, inside, make.subtract(b, x, mean), 0)  # a sum of squares, whose root has slope 0 at 0
+    return make.astype(b, make.divide(b, make.sum(b, make.multiply(b, d, d), axes), size), result)
+
+
+def _std(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+    found = _var(ctx, s, x, inside, axes, over)
+    return None if found is None else make.elementwise(ctx.b, ops.SQRT, found)
+
+
+def _size(ctx: Context, s: Masked, over: Sequence[int], dtype: Any) -> Atom:
+    size: Atom = make.lift(1)
+    for i in over:
+        size = make.multiply(ctx.b, size, ctx.atom(count(ctx, s, i)))
+    return make.astype(ctx.b, size, np.float32 if dtype == np.float32 else np.float64)
+
+
+def _extreme(largest: bool) -> Callable[..., Atom | None]:
+    def handler(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+        dtype = x.aval.dtype
+        if dtype.kind == "c":
+            return None
+        if dtype.kind == "b":
+            neutral: Any = not largest
+        elif dtype.kind in "iu":
+            neutral = np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+        else:
+            neutral = -np.inf if largest else np.inf
+        found = (make.max if largest else make.min)(ctx.b, filled(ctx, inside, x, neutral), axes)
+        what = f"reduction operation {'maximum' if largest else 'minimum'} which has no identity"
+        return _unless_empty(ctx, s, found, over, f"zero-size array to {what}")
+
+    return handler
+
+
+def _arg(largest: bool) -> Callable[..., Atom | None]:
+    def handler(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+        (p,) = s.parts if len(s.parts) == 1 else (FULL,)
+        if p is None or len(axes) != 1 or x.aval.dtype.kind not in "fiu":
+            return None
+        b, info = ctx.b, np.finfo if x.aval.dtype.kind == "f" else np.iinfo
+        worst = -np.inf if largest else np.inf
+        neutral = worst if info is np.finfo else info(x.aval.dtype).min if largest else info(x.aval.dtype).max
+        # where all that is selected is as low as the filling, the first selected place must win
+        candidate = filled(ctx, inside, x, neutral)
+        best = (make.max if largest else make.min)(b, candidate, 0)
+        is_best = make.logical_or(b, make.equal(b, x, best), make.not_equal(b, x, x))
+        found = make.argmax(b, make.logical_and(b, inside, is_best), 0)
+        before = make.less(b, make.iota(b, x.aval.shape[0]), found)
+        index = make.sum(b, make.logical_and(b, before, inside))
+        what = "argmax" if largest else "argmin"
+        return _unless_empty(ctx, s, index, over, f"attempt to get {what} of an empty sequence")
+
+    return handler
+
+
+def _unless_empty(ctx: Context, s: Masked, found: Atom, over: Sequence[int], message: str) -> Atom:
+    """`found`; ValueError at run time where nothing was selected."""
+    doubtful = [p for i, p in enumerate(s.parts) if i in over and p is not None]
+    doubtful = [p for p in doubtful if isinstance(p, Places) or may_be_empty(ctx, p)]
+    if not doubtful:
+        return found
+    chosen = [i for i, p in enumerate(s.parts) if any(p is q for q in doubtful)]
+    b = ctx.b
+    nothing = make.logical_not(b, make.any(b, condition(ctx, s, chosen)))
+    make.raise_if(b, nothing, ValueError, message)
+    return found
+
+
+_reductions: dict[str, Callable[..., Atom | None]] = {
+    "sum": _sum,
+    "prod": _prod,
+    "any": _any,
+    "all": _all,
+    "count_nonzero": _count_nonzero,
+    "mean": _mean,
+    "var": _var,
+    "std": _std,
+    "max": _extreme(True),
+    "amax": _extreme(True),
+    "min": _extreme(False),
+    "amin": _extreme(False),
+    "argmax": _arg(True),
+    "argmin": _arg(False),
+}
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def product(ctx: Context, name: str, x: Value, y: Value, node: ast.AST) -> Value:
+    """np.dot, x @ y, np.outer of selections and arrays; NotImplemented where the parts do not fit."""
+    p, q = _parts(x), _parts(y)
+    if name == "outer":
+        if len(p) != 1 or len(q) != 1 or any(width_of(a) != 1 for a in (*p, *q)):
+            return NotImplemented
+        b = ctx.b
+        left, right = make.expand_dims(b, _zeroed(ctx, x), 1), make.expand_dims(b, _zeroed(ctx, y), 0)
+        return _selected(ctx, make.multiply(b, left, right), (*p, *q))
+    if name == "vdot" and any(_dtype(ctx, v).kind == "c" for v in (x, y)):
+        return NotImplemented
+    if not 1 <= len(p) <= 2 or not 1 <= len(q) <= 2 or any(width_of(a) != 1 for a in (*p, *q)):
+        return NotImplemented
+    if name in ("inner", "vdot") and (len(p) != 1 or len(q) != 1):
+        return NotImplemented
+    last, first_ = p[-1], q[max(0, len(q) - 2)]
+    if isinstance(y, Masked) and isinstance(last, Bounds) and isinstance(first_, Bounds):
+        y = y if same_part(ctx, last, first_) else shifted(ctx, y, max(0, len(q) - 2), last) or y
+        q = _parts(y)
+        first_ = q[max(0, len(q) - 2)]
+    if (last is None) is not (first_ is None) or (last is not None and not same_part(ctx, last, first_)):
+        return NotImplemented
+    left, right = _zeroed(ctx, x, [len(p) - 1]), _zeroed(ctx, y, [max(0, len(q) - 2)])
+    return _selected(ctx, make.matmul(ctx.b, left, right), (*p[:-1], *_without(q)))
+
+
+def _without(q: tuple[Part, ...]) -> tuple[Part, ...]:
+    return q[-1:] if len(q) == 2 else ()
+
+
+def _dtype(ctx: Context, v: Value) -> Any:
+    return (v.whole if isinstance(v, Masked) else v).aval.dtype
+
+
+def _parts(v: Value) -> tuple[Part, ...]:
+    return v.parts if isinstance(v, Masked) else (FULL,) * len(shape_of(v))
+
+
+def _zeroed(ctx: Context, v: Value, summed: Sequence[int] | None = None) -> Atom:
+    """The whole with 0 outside of the selection. `summed`: of these parts only; what others leave out stays outside."""
+    if not isinstance(v, Masked):
+        return ctx.atom(v)
+    if summed is not None and all(v.parts[i] is None for i in summed):
+        return ctx.read(v.whole)
+    return filled(ctx, condition(ctx, v, summed), ctx.read(v.whole), 0)
+
+
+def _selected(ctx: Context, atom: Atom, parts: tuple[Part, ...]) -> Value:
+    return ctx.wrap(atom) if all(p is None for p in parts) else Masked(Ref(ctx.cell(atom)), parts)
+
+
+# ---- order and fits, in what is differentiated or batched, of which CPython can run no part ------
+
+_QUANTILES = {"median": np.nanmedian, "percentile": np.nanpercentile, "quantile": np.nanquantile}
+
+
+def _quantile(ctx: Context, s: Masked, name: str, rest: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """np.median(s), np.percentile(s, q), np.quantile(s, q): NaN stands for what is not selected, and is passed over."""
+    x = ctx.read(s.whole)
+    if x.aval.dtype.kind not in "fiu" or not all(width_of(p) == 1 for p in s.parts):
+        return NotImplemented
+    b, inside = ctx.b, condition(ctx, s)
+    dtype = x.aval.dtype if x.aval.dtype.kind == "f" else np.dtype(np.float64)
+    value = make.astype(b, x, dtype)
+    found = ctx.call(_QUANTILES[name], [ctx.wrap(filled(ctx, inside, value, np.nan)), *rest], kwargs, node)
+    nan = make.any(b, make.logical_and(b, make.not_equal(b, value, value), inside))
+    return ctx.call(np.where, [ctx.wrap(nan), dtype.type(np.nan), found], {}, node)
+
+
+def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]) -> Value:
+    """np.linalg.lstsq(a[mask], b[mask]) and np.polyfit(x[mask], y[mask], n): equations of zeros change no solution."""
+    x, y, *rest = args
+    if not isinstance(x, Masked) or not isinstance(y, Masked) or kwargs.keys() - {"rcond", "deg"}:
+        return NotImplemented
+    rows, others = zip(*((s.parts[0], s.parts[1:]) for s in (x, y)), strict=True)
+    if rows[0] is None or rows[1] is None or not same_part(ctx, *rows) or any(p is not None for o in others for p in o):
+        return NotImplemented
+    whole = [ctx.wrap(_zeroed(ctx, s)) for s in (x, y)]
+    if name == "lstsq":
+        solution, _, *more = cast(tuple[Value, ...], again([*whole, *rest], kwargs))
+        unknown = Undefined("exist or not by the number of equations", "compute them from the solution")
+        return (solution, unknown, *more)
+    weights = make.astype(ctx.b, condition(ctx, x), np.float64)
+    return again([*whole, *rest], {**kwargs, "w": ctx.wrap(weights)})
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+_PRODUCTS = frozenset({"dot", "matmul", "inner", "vdot", "outer"})
+_ELEMENTWISE = frozenset({"where", "clip", "round", "around", "real", "imag", "conj", "conjugate", "abs", "astype"})
+_LIKE = frozenset({"zeros_like", "ones_like", "empty_like"})
+_WRITING = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
+_WRITING_METHODS = frozenset({"partition", "put", "sort"})
+_SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten"})
+
+
+def _steps_of(ctx: Context, s: Masked, kind: type[ast.operator], node: ast.AST) -> Value:
+    """s[1:] op s[:-1]."""
+    later, earlier = (index_selection(ctx, s, part, node) for part in (slice(1, None), slice(None, -1)))
+    return ctx.binary(kind, later, earlier, node)
+
+
+def _trapezoid(ctx: Context, y: Masked, x: Value, node: ast.AST) -> Value:
+    sums = _steps_of(ctx, y, ast.Add, node)
+    if x is not None:
+        sums = ctx.binary(ast.Mult, sums, ctx.call(np.diff, [x], {}, node), node)
+    return ctx.binary(ast.Mult, reduced(ctx, "sum", sums, node), 0.5, node)
+
+
+def call(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST, again: Callable[..., Value]
+) -> Value:
+    """A NumPy function or method with selections among its arguments. `again` calls it with others."""
+    name = f if isinstance(f, str) else getattr(f, "__name__", str(f))
+    label = f"the array method .{f}" if isinstance(f, str) else f"np.{name}"
+    found: Value = NotImplemented
+    ctx.at(node)
+    s = args[0] if args else None
+    if name in _reductions and isinstance(s, Masked) and set(kwargs) <= {"axis", "dtype", "keepdims"}:
+        if len(args) <= 2:
+            options = {**kwargs, **({"axis": args[1]} if len(args) == 2 else {})}
+            found = reduced(ctx, name, s, node, **options)
+    elif name in _PRODUCTS and len(args) == 2 and not kwargs:
+        found = product(ctx, name, args[0], args[1], node)
+    elif name == "flip" and isinstance(s, Masked) and len(args) == len(s.parts) == 1 and not kwargs:
+        backwards = reversed_(ctx, s, node)
+        found = NotImplemented if backwards is None else backwards
+    elif name == "norm" and isinstance(s, Masked) and len(args) <= 2 and set(kwargs) <= {"ord"}:
+        if len(s.parts) == s.whole.aval.ndim:
+            return again([Ref(ctx.cell(_zeroed(ctx, s))), *args[1:]], kwargs)
+    elif name == "norm" and isinstance(s, Masked) and len(args) == 1 and type(kwargs.get("axis")) is int:
+        axis = make.normalize_axis(kwargs["axis"], len(s.parts))
+        if s.parts[axis] is None and all(width_of(p) == 1 for p in s.parts):
+            lengths = ctx.atom(again([Ref(ctx.cell(ctx.read(s.whole)))], {**kwargs, "axis": axis}))
+            instead = [FULL] if kwargs.get("keepdims") else []
+            found = _selected(ctx, lengths, (*s.parts[:axis], *instead, *s.parts[axis + 1 :]))
+    elif name in ("cumsum", "cumprod") and isinstance(s, Masked) and len(args) == 1 and not kwargs:
+        if len(s.parts) == s.whole.aval.ndim == 1:
+            neutral = filled(ctx, condition(ctx, s), ctx.read(s.whole), 0 if name == "cumsum" else 1)
+            return Masked(again([Ref(ctx.cell(neutral))], {}), s.parts)
+    elif name == "diff" and isinstance(s, Masked) and len(args) == len(s.parts) == 1 and not kwargs:
+        return _steps_of(ctx, s, ast.Sub, node)
+    elif name in ("trapezoid", "trapz") and isinstance(s, Masked) and len(s.parts) == 1 and set(kwargs) <= {"x"}:
+        if len(args) < 3:
+            return _trapezoid(ctx, s, kwargs.get("x", args[1] if len(args) == 2 else None), node)
+    elif name in _LIKE and isinstance(s, Masked) and len(args) == 1 and set(kwargs) <= {"dtype"}:
+        return Masked(again([Ref(ctx.cell(ctx.read(s.whole)))], kwargs), s.parts)
+    elif name in _SAME and isinstance(s, Masked) and len(args) == 1 and not kwargs:
+        if name not in ("ravel", "flatten") or len(s.parts) == 1:
+            found = s if name == "asarray" else Masked(Ref(ctx.cell(ctx.read(s.whole))), s.parts)
+    elif (isinstance(f, np.ufunc) or name in _ELEMENTWISE) and "out" not in kwargs and "where" not in kwargs:
+        operands = [a for a in args if isinstance(a, Masked) or is_runtime(a)]
+        if not any(isinstance(v, Masked) for v in kwargs.values()):
+            return _elementwise_call(ctx, args, operands, node, label, lambda *xs: again(xs, kwargs))
+    elif ctx.transforms and name in _QUANTILES and isinstance(s, Masked) and not kwargs.keys() - {"q", "method"}:
+        found = _quantile(ctx, s, name, args[1:], kwargs, node)
+    elif ctx.transforms and name in ("lstsq", "polyfit") and len(args) > 1:
+        found = _fitted(ctx, name, args, kwargs, again)
+    if found is not NotImplemented:
+        return found
+    if isinstance(s, Masked) and name in (_WRITING_METHODS if isinstance(f, str) else _WRITING):
+        rest = [_concrete(ctx, a, node, label) for a in args[1:]]
+        return changed(ctx, s, node, lambda x: again([x, *rest], kwargs), f"{label} of a selection x[mask]")
+    options = {k: _concrete(ctx, v, node, label) for k, v in kwargs.items()}
+    return again([_concrete(ctx, a, node, label) for a in args], options)
+
+
+def _elementwise_call(
+    ctx: Context, args: list[Value], operands: list[Value], node: ast.AST, label: str, f: Callable[..., Value]
+) -> Value:
+    places = [i for i, a in enumerate(args) if any(a is v for v in operands)]
+
+    def filled_in(*wholes: Value) -> Value:
+        new = list(args)
+        for i, w in zip(places, wholes, strict=True):
+            new[i] = w
+        return f(*new)
+
+    return elementwise(ctx, filled_in, [args[i] for i in places], node, f"{label} of a selection x[mask]")
+
+
+def _concrete(ctx: Context, v: Value, node: ast.AST, label: str) -> Value:
+    if isinstance(v, Masked):
+        return concrete(ctx, v, node, f"{label} of a selection x[mask]")
+    return v
+
