@@ -79,6 +79,7 @@ OF_COMPLEX = [
     for name in (*special.SCIPY_NAMES, *special.ROWS)
     if isinstance(f := getattr(scipy.special, name), np.ufunc) and any(t[0] in "FD" for t in f.types if f.nin == 1)
 ]
+DERIVED = {"erf", "erfc", "erfcx"}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -100,8 +101,9 @@ def test_complex_numbers_are_left_to_scipy(name: str) -> None:
         found, wanted = accelerate(lambda z: function(z))(z), function(z)
         assert np.asarray(found).dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    with pytest.raises(DTypeError, match="for real numbers"):
-        jvp(lambda z: function(z), (COMPLEX,), (COMPLEX,))
+    if name not in DERIVED:
+        with pytest.raises(DTypeError, match="for real numbers"):
+            jvp(lambda z: function(z), (COMPLEX,), (COMPLEX,))
 
 
 def test_real_functions_refuse_complex_numbers_as_scipy_does() -> None:

@@ -58,8 +58,8 @@ def test_what_decorators_load() -> None:
     ours, everything = (line.split() for line in in_a_fresh_process(code).splitlines())
     light = "axes batch batch.form errors float0 ir offered precision randomness reading records settings".split()
     light += ["spans", "tracebacks", "tree"]
-    light += [f"reading.{m}" for m in ("chains", "libraries", "nodes", "signature", "source")]
-    listening = {"kernels", "kernels.interrupts"}  # every call asks it whether an alarm is set
+    light += ["reading.text", *(f"reading.text.{m}" for m in ("chains", "libraries", "nodes", "signature", "source"))]
+    listening = {"kernels", "kernels.loops", "kernels.loops.interrupts"}  # every call asks it whether an alarm is set
     theirs = {m for m in ours if m.split(".")[0] != "runtime"}
     assert theirs == {"translator", *(f"translator.{m}" for m in light)} | listening
     later = {"calls.entries", *(f"transforms.{m}" for m in ("rules", "splicing", "testing"))}
@@ -77,7 +77,8 @@ def test_a_first_call_loads_what_its_program_needs() -> None:
     )
     loaded = set(in_a_fresh_process(code).split())
     assert "untraced.tpu.client.executable" in loaded
-    others = "translator.vectorise.loops translator.surface.scipy tpu.loops tpu.native tpu.compiler tpu.profile".split()
+    others = "translator.vectorise.loops translator.surface.scipy tpu.loops.forms tpu.loops.native tpu.compiler".split()
+    others.append("tpu.client.profile")
     assert not {*(f"untraced.{m}" for m in others), "numpy.random", "random", "hashlib", "scipy", "gzip"} & loaded
 
 

@@ -98,9 +98,7 @@ def asked_of_jax() -> str:
 
 @pytest.fixture(scope="module")
 def jax_numbers(request: pytest.FixtureRequest) -> dict[str, Any]:
-    from conftest import GOLDEN
-
-    path = GOLDEN / "random_numbers.json"
+    path = request.config.rootpath / "tests/golden/random_numbers.json"
     if request.config.getoption("--update-golden"):
         path.write_text(asked_of_jax())
     numbers: dict[str, Any] = json.loads(path.read_text())
