@@ -331,7 +331,8 @@ class _Weighed:
             self.numpy += count * INTEGER_PRODUCT
             self.xla += count * COMPILED_PRODUCT
             return
-        if not host_calls.multiplies(attrs, x.aval, y.aval, dtype):
+        as_given = self._params.issuperset(s.args)  # else NumPy may have copies to make before it calls BLAS
+        if not ((as_given or x.aval.ndim <= 2 >= y.aval.ndim) and host_calls.multiplies(attrs, x.aval, y.aval, dtype)):
             raise _NotWeighed
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1

@@ -36,6 +36,7 @@ def test_library_calls_on_large_arrays_are_numpys() -> None:
     square, line = np.ones((800, 800)), np.ones(2_000_000)
     assert weighed(lambda a, b, c: 1.5 * a @ b + 2.0 * c, square, square, square)
     assert weighed(lambda a: a @ a.T, square)
+    assert weighed(lambda a: np.tensordot(a, a, ([0, 1], [0, 1])), np.ones((200, 60, 60)))
     assert weighed(lambda x: np.sort(x), line)
     assert weighed(lambda x: np.cumsum(x), line)
     assert weighed(lambda a: np.linalg.cholesky(a), square)
@@ -55,6 +56,8 @@ def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:
     assert not weighed(lambda x: np.tanh(x), line)
     assert not weighed(lambda x: np.repeat(x, 3), line)  # NumPy copies three elements at once
     assert not weighed(lambda a: a @ a, small)
+    tall = np.ones((200, 60, 60))
+    assert not weighed(lambda a: np.tensordot(a[:, ::-1], a, ([0, 1], [0, 1])), tall)  # copies come before it
     assert not weighed(lambda x, n: loop(x) * n, line, 2)
     assert not weighed(lambda x: float(np.sum(x)), line)
 
