@@ -127,6 +127,14 @@ def rows(x):
     return x
 
 
+def shown(x):
+    for k in range(x.shape[1]):
+        x[:, k] += 1.0
+        if x[0, k] > 9.0:
+            raise ValueError(f"too large: {x}")
+    return x
+
+
 def checked(x, places):
     """The error names the axis."""
     for p in places:
@@ -136,7 +144,9 @@ def checked(x, places):
 
 KEPT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     f.__name__: (f, arguments)
-    for f, arguments in [(whole, (X,)), (rows_too, (X,)), (rows, (X,)), (checked, (X, np.array([0, 4, 0])))]
+    for f, arguments in [
+        (whole, (X,)), (rows_too, (X,)), (rows, (X,)), (shown, (X,)), (checked, (X, np.array([0, 4, 0]))),
+    ]
 }
 
 

@@ -28,6 +28,7 @@ from ..ir import (
     For,
     Function,
     If,
+    Raise,
     Statement,
     Var,
     While,
@@ -144,7 +145,8 @@ class _Families:
                     for c, p in zip(s.condition.params, s.body.params, strict=True):
                         self._join(c, p)
             case _:
-                for a in inputs_of(s):
+                shown = s.body.results if isinstance(s, Raise) else ()
+                for a in (*inputs_of(s), *shown):
                     self._fix(a)
         for inner in blocks_of(s):
             self._block(inner, turns * (_turns(s) if isinstance(s, For) else 1))
