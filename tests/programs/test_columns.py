@@ -128,8 +128,8 @@ def rows(x):
 
 
 def shown(x):
-    for k in range(x.shape[1]):
-        x[:, k] += 1.0
+    for k in range(1, x.shape[1]):
+        x[:, k] += x[:, k - 1] * 0.5
         if x[0, k] > 9.0:
             raise ValueError(f"too large: {x}")
     return x
