@@ -251,6 +251,10 @@ __device__ inline float quotient(float x, Divisor by) {
     if (fabsf(z) >= by.least) return z;
     return x == 0 && product == 0 ? product : divided(x, by.y);
 }"""
+CUDA_HELPERS["whole_quotient"] = """// i / n of 0 <= i < 2^31, by a multiplier and a shift that the host makes of n.
+__device__ inline int whole_quotient(int i, unsigned int multiplier, int shift) {
+    return (int)((__umulhi((unsigned int)i, multiplier) + (unsigned int)i) >> shift);
+}"""
 CUDA_HELPERS |= {name: _on_device(text) for name, text in complex_numbers.HELPERS.items()}
 CUDA_HELPERS["add_parts_at"] = """template <class T>
 __device__ inline void add_parts_at(complex_t<T>* x, complex_t<T> y) {
