@@ -468,6 +468,14 @@ def test_small_arrays_are_made_by_the_older_emitters() -> None:
     assert not sooner(lambda x: x * x, x + 1j)
 
 
+def test_the_older_emitters_and_their_pieces_are_fields_of_the_options() -> None:
+    """XLA reads the settings where they are written."""
+    made = compile_options(platform.platform().xla_client, None, Flags(older_emitters=True))
+    told = str(made.executable_build_options.debug_options)
+    assert "xla_cpu_use_fusion_emitters: false\n" in told
+    assert f"xla_cpu_parallel_codegen_split_count: {min(32, os.cpu_count() or 1)}\n" in told
+
+
 def test_branches_beside_each_other_are_left_to_the_newer_emitters() -> None:
     """They call such functions as tanh for several elements at once."""
 
