@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...translator.ir import Shape
 from ..program import Launch
 from .arrays import is_host
 
@@ -21,6 +22,12 @@ class Backend:
     def shared(self) -> int:
         """Bytes of shared memory that a block of threads may have."""
         return 227 << 10
+
+    @property
+    def uninitialised(self) -> Callable[[Shape, Any], Any]:
+        """Makes an array of a shape and a dtype, in C order, that holds anything."""
+        made: Callable[[Shape, Any], Any] = self.xp.empty
+        return made
 
     def asarray(self, value: Any) -> Any:
         """The value in the device's memory."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...translator.errors import NOWHERE, Diagnostic, TargetError, place_told
+from ...translator.ir import Shape
 from ...translator.records import dataclass
 from ..ahead import INSTALL, Compiled, compile_program
 from ..program import Launch, Program
@@ -26,6 +28,11 @@ TRIALS = 7  # runs of each schedule that is tried
 DEFAULT_SHARED = 48 << 10  # dynamic shared memory that needs no permission
 MAX_SHARED_OPTIN = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 LIBRARIES = "pip install 'cupy-cuda13x[ctk]', or CUDA's toolkit"
+NO_DEVICE = "no CUDA device can be used"
+NEED_DEVICE = (
+    "see what nvidia-smi shows, whether the driver is as new as the CUDA that CuPy is made for, and whether "
+    'CUDA_VISIBLE_DEVICES hides the device; or look at the kernels with f.inspect(...), or use target="cpu"'
+)
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -76,7 +83,7 @@ class CupyBackend(Backend):
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self.xp = _cupy()
+        self.xp = usable_cupy()
         self.loaded: dict[tuple[Program, tuple[str, ...], int, int], Loaded] = {}
 
     @property
@@ -88,6 +95,11 @@ class CupyBackend(Backend):
     def shared(self) -> int:
         # Asked for every plan: an attribute takes microseconds, all properties of a device more than a plan does.
         return int(self.xp.cuda.runtime.deviceGetAttribute(MAX_SHARED_OPTIN, self.place()))
+
+    @property
+    def uninitialised(self) -> Callable[[Shape, Any], Any]:
+        made: Callable[[Shape, Any], Any] = self.xp.ndarray  # a quarter of cupy.empty's time is spent around it
+        return made
 
     @contextmanager
     def refusals_told(self) -> Iterator[None]:
@@ -102,7 +114,7 @@ class CupyBackend(Backend):
             instead = "work on smaller pieces, or let go of arrays; CuPy's pool gives memory back by free_all_blocks()"
             what, span = "too little device memory", place_told(error) or NOWHERE
             raise TargetError(Diagnostic(what, span, why=why, instead=instead)) from error
-        except ImportError as error:
+        except _library_errors() as error:
             what, span = "a library of CUDA is not installed", place_told(error) or NOWHERE
             raise TargetError(Diagnostic(what, span, why=first_line(error), instead=LIBRARIES)) from error
 
@@ -251,7 +263,8 @@ class CupyBackend(Backend):
         return self.loaded[key]
 
 
-def _cupy() -> Any:
+def usable_cupy() -> Any:
+    """CuPy, where it sees a device. TargetError says what is missing."""
     try:
         import cupy
     except ImportError:
@@ -259,7 +272,15 @@ def _cupy() -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:
-        raise TargetError(f"no CUDA device can be used: {error}") from None
+        raise TargetError(Diagnostic(NO_DEVICE, why=first_line(error), instead=NEED_DEVICE)) from None
     if count == 0:
-        raise TargetError("no CUDA device was found")
+        raise TargetError(Diagnostic(NO_DEVICE, why="CUDA's runtime counts 0 of them", instead=NEED_DEVICE))
     return cupy
+
+
+def _library_errors() -> tuple[type[Exception], ...]:
+    """What CuPy raises where a library of CUDA is not there, by how it looks for it."""
+    try:
+        return ImportError, import_module("cuda.pathfinder").DynamicLibNotFoundError
+    except ImportError:
+        return (ImportError,)

@@ -7,7 +7,7 @@ strides, offsets and extents are arguments, so that arrays of other lengths run 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from ...translator.ir import Shape
@@ -201,22 +201,33 @@ def _name(layout: Layout, space: Space, names: Names) -> None:
             layout.integers[axis.extent_name] = axis.extent
 
 
-def decomposition(space: Space, divide: str) -> list[tuple[str, str]]:
-    """(variable, expression) that take a running index apart, one index an axis, by the language's division."""
+def decomposition(space: Space, divide: str, dividers: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """(variable, expression) that take a running index apart, one index an axis, by the language's division.
+
+    `dividers`: by the names of extents calls that divide by them, `{}` being what is divided; remainders are made of
+    those quotients then.
+    """
     axes, variable = space.axes, space.variable
-    if len(axes) < 2:
-        return []
     lines: list[tuple[str, str]] = []
     rest = variable
     for k in range(len(axes) - 1, 0, -1):
-        lines.append((axes[k].variable, f"{rest} % {axes[k].extent_name}"))
-        rest = (
-            f"{rest} {divide} {axes[k].extent_name}"
-            if k == len(axes) - 1
-            else f"({rest}) {divide} {axes[k].extent_name}"
-        )
-        if k > 1:
-            lines.append((f"{variable}_rest_{k}", rest))
-            rest = f"{variable}_rest_{k}"
-    lines.append((axes[0].variable, rest))
+        whole = rest
+        extent = axes[k].extent_name
+        rest = f"{variable}_rest_{k}" if k > 1 else axes[0].variable
+        if dividers is None:
+            lines.append((axes[k].variable, f"{whole} % {extent}"))
+            lines.append((rest, f"{whole} {divide} {extent}"))
+        else:
+            lines.append((rest, dividers[extent].format(whole)))
+            lines.append((axes[k].variable, f"{whole} - {rest} * {extent}"))
     return lines
+
+
+def divider(n: int) -> tuple[int, int]:
+    """The multiplier and the shift that divide by n: i // n == (i * multiplier // 2**32 + i) >> shift for all
+    0 <= i < 2**31 (T. Granlund and P. L. Montgomery, Division by invariant integers using multiplication, 1994).
+    By an extent of 0 no index is divided.
+    """
+    n = max(n, 1)
+    shift = (n - 1).bit_length()
+    return ((1 << 32) * ((1 << shift) - n)) // n + 1, shift

@@ -47,7 +47,7 @@ RESERVED: frozenset[str] = frozenset(
     public quotient range rank register remainder return rint round row row_mask row_threads rows rsqrt short
     signbit signed sin sinh sizeof slot sqrt start static step stop struct switch tan tanh template tgamma this
     thread threadIdx threefry2x32 threefry_bits32 throw tile tl together triton triton_helpers true trunc typedef
-    union unsigned using value virtual void volatile warp while whole widen wrapping_add wrapping_multiply
-    wrapping_negative wrapping_subtract y0 y1 yn WrappingProduct WrappingSum
+    union unsigned using value virtual void volatile warp while whole whole_quotient widen wrapping_add
+    wrapping_multiply wrapping_negative wrapping_subtract y0 y1 yn WrappingProduct WrappingSum
     """.split()  # noqa: SIM905
 ).union(complex_numbers.WORDS)

@@ -63,10 +63,17 @@ def render(template: str, *, dialect: str, **context: object) -> str:
 
 
 def _read_indices(indices: object, text: str) -> list[tuple[str, str]]:
-    """Of the indices that are taken out of a running one, those that something reads."""
+    """Of the indices that are taken out of a running one, those that something reads; the last ones may be the only
+    readers of those before them."""
     assert isinstance(indices, list | tuple)
     words, made = Counter(re.findall(r"\w+", text)), Counter(re.findall(r"(\w+) = ", text))
-    return [(name, expression) for name, expression in indices if words[name] > made[name]]
+    read: list[tuple[str, str]] = []
+    for name, expression in reversed(indices):
+        if words[name] > made[name]:
+            read.insert(0, (name, expression))
+        else:
+            words.subtract(re.findall(r"\w+", expression) * made[name])
+    return read
 
 
 def _on_lines(access: re.Match[str]) -> str:

@@ -43,6 +43,7 @@ from .fastcall import GONE, of_loops, specialised
 from .naming import named, place_of
 from .options import Options
 from .recompiles import Changing, History
+from .uncollected import uncollected
 from .worth import Ledger, size_of
 from .wrapping import OfFunction, bind, by_name, take_after
 
@@ -379,6 +380,7 @@ class Accelerated:
             return self._fallback.run(explained, *given)
         raise error
 
+    @uncollected()
     def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         from .entries import EitherEntry, TargetEntry, make_entry  # imports the translator
 

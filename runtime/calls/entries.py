@@ -50,6 +50,7 @@ from ..trees.tree import map as tree_map
 from .arguments import Binding
 from .fastcall import guard_function
 from .orders import Orders
+from .uncollected import uncollected
 
 if TYPE_CHECKING:
     from .accelerated import Accelerated
@@ -259,7 +260,8 @@ class HostEntry(Entry):
     def call(self) -> Callable[..., Any]:
         from ...translator.printing.executable import executable
 
-        return executable(self.function, comments=True)
+        with uncollected():
+            return executable(self.function, comments=True)
 
     @functools.cached_property
     def may_fail(self) -> bool:

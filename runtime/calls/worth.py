@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
-from .uncollected import uncollected
-
 PLAINLY = 1_000_000
 """Operations times elements from which a region is compiled at its first call: about a millisecond of NumPy's."""
 _PRICE = 0.1  # seconds that a translation takes, as long as none was made
@@ -105,8 +103,7 @@ class Ledger:
         self._saved[size] = 0.0
         start = perf_counter()
         try:
-            with uncollected():
-                return make()
+            return make()
         finally:
             elapsed = perf_counter() - start
             self._price = elapsed * (1 if self._misses < _TRIAL else _IN_VAIN)

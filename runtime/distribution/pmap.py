@@ -39,6 +39,7 @@ from ..calls.arguments import Binding, Key, bind_arguments, open_arguments
 from ..calls.entries import Entry, donated_places
 from ..calls.fallback import HOST_ERRORS
 from ..calls.options import Options, check_numbers, numbers_of
+from ..calls.uncollected import uncollected
 from ..targets.devices import Device
 from ..targets.xla import Pieces, XlaDevice, devices_in_step, local_devices, pieces_on
 from ..transforms import choices
@@ -146,6 +147,7 @@ class Parallel(Batched):
         except HOST_ERRORS:  # the very exception, of the first element that raises it
             return self._plain(*device_get(given[0]), **device_get(given[1]))
 
+    @uncollected()
     def _specialise(
         self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ReplicatedEntry:

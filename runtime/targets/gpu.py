@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class CudaDevice:
-    """CuPy's current device. Data are CuPy arrays."""
+    """CuPy's current device. Data are CuPy arrays. Raises TargetError where CuPy sees no device."""
 
     platform = "cuda"
 
     def __init__(self) -> None:
-        import cupy
+        from ...kernels.launching.launch import usable_cupy
 
-        self.cupy = cupy
-        self.id = int(cupy.cuda.runtime.getDevice())
+        self.cupy = usable_cupy()
+        self.id = int(self.cupy.cuda.runtime.getDevice())
         self.dlpack_device = (2, self.id)
 
     @property

@@ -316,6 +316,7 @@ inline int __float_as_int(float x) { return host::bits<int>(x); }
 inline long long __double_as_longlong(double x) { return host::bits<long long>(x); }
 inline float __uint_as_float(unsigned x) { return host::bits<float>(x); }
 inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }
+inline unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((unsigned long long)x * y >> 32); }
 inline long long __mul64hi(long long x, long long y) { return (long long)((__int128)x * y >> 64); }
 inline double __longlong_as_double(long long x) { return host::bits<double>(x); }
 

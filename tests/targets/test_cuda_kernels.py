@@ -332,6 +332,17 @@ def test_indices_of_64_bits(backend: HostCuda, monkeypatch: pytest.MonkeyPatch) 
 
 
 @needs_compiler
+def test_division_by_multipliers() -> None:
+    """Quotients around each multiple are those of `//`, up to the last index of 31 bits."""
+    for n in (1, 2, 3, 5, 7, 10, 641, 65535, 65536, 65537, 2**30 - 1, 2**30, 2**30 + 1, 2**31 - 1):
+        multiplier, shift = layout.divider(n)
+        multiples = np.unique(np.linspace(0, (2**31 - 1) // n, 1000, dtype=np.int64)) * n
+        i = np.clip(np.concatenate([multiples - 1, multiples, multiples + 1, [2**31 - 1]]), 0, 2**31 - 1)
+        assert 0 < multiplier < 2**32
+        np.testing.assert_array_equal((i * multiplier // 2**32 + i) >> shift, i // n)
+    assert layout.divider(0) == layout.divider(1)
+
+
 def test_positions_of_more_than_31_bits(backend: HostCuda) -> None:
     """A few elements of a long range: no array is long, but the numbers are large."""
     steps = np.arange(100) * 2**26 + 5

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from kernel_programs import chain, masked, program, softmax, totals
 
+from untraced import accelerate, device_put
 from untraced.kernels.ahead import Compiled
 from untraced.kernels.launching import launch as launching
 from untraced.kernels.launching.executor import GpuExecutor
 from untraced.kernels.launching.launch import CupyBackend, may_pack, promises
 from untraced.kernels.plan import plan
 from untraced.kernels.program import Launch
+from untraced.runtime.targets import devices
 from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function, Fused
@@ -72,7 +74,7 @@ class FakeCupy:
 @pytest.fixture
 def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
     fake = FakeCupy()
-    monkeypatch.setattr(launching, "_cupy", lambda: fake)
+    monkeypatch.setattr(launching, "usable_cupy", lambda: fake)
 
     def compiled(program: Any, architecture: int, promised: Any, stages: int = 0) -> Compiled:
         assert architecture == 90
@@ -130,16 +132,20 @@ def test_a_library_of_cuda_that_is_missing_is_told_at_the_user_s_line(cupy: Fake
         with backend.refusals_told():
             GpuExecutor(fuse(function), backend)([cupy.asarray(np.ones(s)) for s in ((3, 4), (4, 5))])
     assert "why: Failure finding libcublas.so.13\n  instead: pip install 'cupy-cuda13x[ctk]'" in str(told.value)
+    pathfinder = pytest.importorskip("cuda.pathfinder")  # by which CuPy looks for NVRTC, for kernels of its own
+    with pytest.raises(TargetError, match="why: Failure finding libnvrtc"), backend.refusals_told():
+        raise pathfinder.DynamicLibNotFoundError("Failure finding libnvrtc.so.13")
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError])
 def test_what_the_device_refuses_is_told_at_the_user_s_line(kind: type[Exception], cupy: FakeCupy) -> None:
     """CuPy's errors of the driver and of the runtime are RuntimeErrors, those of its pools MemoryErrors."""
 
-    def refuse(*given: Any) -> None:
-        raise kind("CUDA_ERROR_ILLEGAL_ADDRESS")
+    class Refused(FakeArray):
+        def __new__(cls, *given: Any) -> Any:
+            raise kind("CUDA_ERROR_ILLEGAL_ADDRESS")
 
-    cupy.empty = refuse  # type: ignore[assignment]
+    cupy.ndarray = Refused  # type: ignore[misc]
     with pytest.raises(kind, match=r"CUDA_ERROR_ILLEGAL_ADDRESS\n  --> program.py:5:1"):
         run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
 
@@ -207,7 +213,7 @@ def test_numbers_of_attributes_are_those_of_cuda() -> None:
     assert driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == launching.MAX_DYNAMIC_SHARED
 
 
-def test_a_machine_without_a_device_says_so() -> None:
+def test_a_machine_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
     try:
         present = cupy.cuda.runtime.getDeviceCount() > 0
@@ -217,6 +223,11 @@ def test_a_machine_without_a_device_says_so() -> None:
         pytest.skip("this machine has a device")
     with pytest.raises(TargetError, match="no CUDA device"):
         CupyBackend("cuda")
+    monkeypatch.setattr(devices, "cuda_present", lambda: True)  # a driver too old, or one whose card is hidden
+    devices._cuda_device.cache_clear()
+    for refused in (lambda: device_put(np.ones(3), "cuda"), lambda: accelerate(np.exp, target="cuda")(np.ones(3))):
+        with pytest.raises(TargetError, match=r"(?s)no CUDA device.*why: cuda.*instead: see what nvidia-smi shows"):
+            refused()
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +236,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     for name in ("triton", "cupy", "cupy.cuda"):
         monkeypatch.setitem(sys.modules, name, None)
-    for load in (ahead._triton.__wrapped__, ahead._nvrtc.__wrapped__, launching._cupy):
+    for load in (ahead._triton.__wrapped__, ahead._nvrtc.__wrapped__, launching.usable_cupy):
         with pytest.raises(TargetError, match=r"pip install 'untraced\[gpu\]'"):
             load()
 

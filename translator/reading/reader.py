@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, Literal, NoReturn
 
 from ..builder import Builder
-from ..errors import Diagnostic, Span, UnsupportedError
+from ..errors import Diagnostic, UnsupportedError
 from ..ir import Atom, Function, Param, Var, free_variables
 from ..purpose import purpose
 from ..rewrite import prune, unique_names
@@ -39,7 +39,7 @@ from .facts.views import Lying
 from .functions.inlining import hold_shared, prepare
 from .functions.inner import child_name, close
 from .functions.recursion import call_routine, described, mark, may_stay
-from .functions.results import Layout, Reading, check_count, result_tree
+from .functions.results import Layout, Reading, check_count, forget, result_tree
 from .language import new_context
 from .parts.listed import check_crowd, rows_of
 from .paths.flow import FUNCTION_END, sequence
@@ -164,9 +164,9 @@ def _read_once(
     if ctx.keeps_changes:
         check_count(ctx, value, source)
     if ctx.transforms:
-        _warn_of_forgotten(ctx.mirrors.bound)
-        for (text, kind), span in ctx.warnings.items():
-            warnings.warn_explicit(text, kind, span.file, span.line)
+        forget(ctx, ctx.mirrors.bound)
+    for (text, kind), span in ctx.warnings.items():
+        warnings.warn_explicit(text, kind, span.file, span.line)
     if finish is not None:
         value = finish(ctx, entered, value)
     results: list[Atom] = []
@@ -240,13 +240,6 @@ def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:
     """Hidden parameters renamed: a helper's global x must not be taken for the function's parameter x."""
     names = unique_names([p.name for p in hidden], {p.name for p in shown})
     return [replace(p, name=name) for p, name in zip(hidden, names, strict=True)]
-
-
-def _warn_of_forgotten(bound: Mapping[str, Span]) -> None:
-    """Warn, at the user's assignment, that a derivative or a batch binds nothing outside itself."""
-    for name, span in bound.items():
-        what = f"{name} lives outside the function: a derivative or a batch leaves it as it was"
-        warnings.warn_explicit(what, UserWarning, span.file, span.line)
 
 
 def _returned(ctx: Context, frame: Frame, source: Source) -> Value:

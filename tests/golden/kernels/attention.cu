@@ -35,6 +35,7 @@ __device__ __forceinline__ float quick_exp(float x) {
     return z;
 #endif
 }
+
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 
 // Neighbours that are read and written together.

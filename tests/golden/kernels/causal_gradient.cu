@@ -27,6 +27,7 @@ __device__ inline int wrapping_add(int x, int y) { return (int)((unsigned int)x 
 __device__ inline long long wrapping_add(long long x, long long y) {
     return (long long)((unsigned long long)x + (unsigned long long)y);
 }
+
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 
 // Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
@@ -181,6 +182,7 @@ __device__ __forceinline__ float quick_exp(float x) {
     return z;
 #endif
 }
+
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 
 // Neighbours that are read and written together.
@@ -1459,6 +1461,7 @@ __device__ __forceinline__ float quick_exp(float x) {
     return z;
 #endif
 }
+
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 
 // Neighbours that are read and written together.
@@ -1845,6 +1848,7 @@ __device__ __forceinline__ float quick_exp(float x) {
     return z;
 #endif
 }
+
 // Neighbours that are read and written together.
 template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Pack { T at[N]; };
 
@@ -2261,6 +2265,7 @@ __device__ __forceinline__ float quick_exp(float x) {
     return z;
 #endif
 }
+
 // Neighbours that are read and written together.
 template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Pack { T at[N]; };
 
@@ -2739,6 +2744,7 @@ __device__ __forceinline__ float quick_exp(float x) {
     return z;
 #endif
 }
+
 // Neighbours that are read and written together.
 template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Pack { T at[N]; };
 

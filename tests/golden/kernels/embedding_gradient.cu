@@ -5,6 +5,7 @@ template <class T> __device__ inline void add_at(T* x, T y) { atomicAdd(x, y); }
 __device__ inline void add_at(long long* x, long long y) {
     atomicAdd((unsigned long long*)x, (unsigned long long)y);
 }
+
 extern "C" __global__ void embedding_gradient_d_table(
     const long long* __restrict__ words_ptr, int* __restrict__ outside_ptr, const float* __restrict__ d_y_ptr,
     float* __restrict__ d_table_ptr, index_t d_table_size, index_t d_table_stride, index_t positions,

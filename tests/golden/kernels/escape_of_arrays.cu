@@ -8,6 +8,7 @@ __device__ inline long long wrapping_add(long long x, long long y) {
     return (long long)((unsigned long long)x + (unsigned long long)y);
 }
 
+
 extern "C" __global__ void escape_of_arrays_n(
     int *__restrict__ n_1, const float *__restrict__ x, const float *__restrict__ t, const long long turns,
     const long long lanes

@@ -5,6 +5,7 @@ template <class T> __device__ inline void add_at(T* x, T y) { atomicAdd(x, y); }
 __device__ inline void add_at(long long* x, long long y) {
     atomicAdd((unsigned long long*)x, (unsigned long long)y);
 }
+
 // Shared memory adds words of 32 bits: of a longer integer's lower half
 // the carry goes to the upper one.
 template <class T> __device__ inline void add_in_block(T* x, T y) { atomicAdd(x, y); }
@@ -17,6 +18,7 @@ __device__ inline void add_in_block(unsigned long long* x, unsigned long long y)
 __device__ inline void add_in_block(long long* x, long long y) {
     add_in_block((unsigned long long*)x, (unsigned long long)y);
 }
+
 extern "C" __global__ void histogram_counts(
     const float* __restrict__ x_ptr, long long* __restrict__ counts_ptr, float count, index_t slots,
     index_t positions

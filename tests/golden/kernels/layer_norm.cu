@@ -17,6 +17,7 @@ __device__ inline float quotient(float x, Divisor by) {
     if (fabsf(z) >= by.least) return z;
     return x == 0 && product == 0 ? product : divided(x, by.y);
 }
+
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };

@@ -5,6 +5,7 @@ typedef int index_t;
 // Also where both are infinite.
 __device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
 __device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }
+
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };

@@ -1,15 +1,20 @@
 // u + 0.1 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1) - 4 * u)
 typedef int index_t;
 
+// i / n of 0 <= i < 2^31, by a multiplier and a shift that the host makes of n.
+__device__ inline int whole_quotient(int i, unsigned int multiplier, int shift) {
+    return (int)((__umulhi((unsigned int)i, multiplier) + (unsigned int)i) >> shift);
+}
+
 extern "C" __global__ void periodic_t(
-    const float* __restrict__ u_ptr, float* __restrict__ t_10_ptr, index_t n_1, index_t u_offset,
-    index_t u_offset_1, index_t edge, index_t u_offset_2, index_t u_offset_3, index_t u_offset_4,
-    index_t edge_1, index_t u_offset_5, index_t n
+    const float* __restrict__ u_ptr, float* __restrict__ t_10_ptr, unsigned int n_1_multiplier,
+    index_t n_1_shift, index_t n_1, index_t u_offset, index_t u_offset_1, index_t edge, index_t u_offset_2,
+    index_t u_offset_3, index_t u_offset_4, index_t edge_1, index_t u_offset_5, index_t n
 ) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const index_t i_1 = i % n_1;
-        const index_t i_0 = i / n_1;
+        const index_t i_0 = whole_quotient(i, n_1_multiplier, n_1_shift);
+        const index_t i_1 = i - i_0 * n_1;
         const float u = u_ptr[i];
         const bool inside_1 = i_0 >= 1;
         const float u_1 = inside_1 ? u_ptr[i + u_offset] : 0.0f;

@@ -16,9 +16,11 @@ __device__ inline float quotient(float x, Divisor by) {
     if (fabsf(z) >= by.least) return z;
     return x == 0 && product == 0 ? product : divided(x, by.y);
 }
+
 // Also where both are infinite.
 __device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
 __device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }
+
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 

@@ -16,6 +16,7 @@ __device__ inline float quotient(float x, Divisor by) {
     if (fabsf(z) >= by.least) return z;
     return x == 0 && product == 0 ? product : divided(x, by.y);
 }
+
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 

@@ -3,15 +3,20 @@
 // after[0] = after[-1] = 0
 typedef int index_t;
 
+// i / n of 0 <= i < 2^31, by a multiplier and a shift that the host makes of n.
+__device__ inline int whole_quotient(int i, unsigned int multiplier, int shift) {
+    return (int)((__umulhi((unsigned int)i, multiplier) + (unsigned int)i) >> shift);
+}
+
 extern "C" __global__ void wave_after(
     const float* __restrict__ u_ptr, const float* __restrict__ before_1_ptr, float* __restrict__ after_4_ptr,
-    index_t n_1, index_t edge, index_t edge_1, index_t u_offset, index_t u_offset_1, index_t u_offset_2,
-    index_t u_offset_3, index_t n
+    unsigned int n_1_multiplier, index_t n_1_shift, index_t n_1, index_t edge, index_t edge_1,
+    index_t u_offset, index_t u_offset_1, index_t u_offset_2, index_t u_offset_3, index_t n
 ) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const index_t i_1 = i % n_1;
-        const index_t i_0 = i / n_1;
+        const index_t i_0 = whole_quotient(i, n_1_multiplier, n_1_shift);
+        const index_t i_1 = i - i_0 * n_1;
         const bool inside_1 = i_0 == edge;
         const bool inside_2 = i_0 == 0;
         const bool inside_3 = i_0 >= 1 && i_0 < edge && i_1 >= 1 && i_1 < edge_1;

@@ -17,16 +17,17 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from ...errors import Diagnostic, UnsupportedError
+from ...errors import Diagnostic, Span, UnsupportedError
 from ...ir import Atom, Block, Capture, Function, Param, Var, free_variables
+from ...purpose import purpose
 from ...rewrite import copy_block, prune
 from ...tree import Kind, TreeDef, close_node
-from ..core.context import Context
+from ..core.context import Context, Snapshot
 from ..core.values import Bound, Closure, Partial, Ref, Value
 from ..facts.signatures import signature_of_closure
 from ..text.signature import Signature, static_value
 from ..text.source import Source
-from .results import MadeHere, Reading, read_specialised, result_tree
+from .results import MadeHere, Reading, forget, read_specialised, result_tree
 
 FREE = "free variable"  # `Capture.name` of a hidden parameter whose `function` is the variable outside
 
@@ -38,6 +39,7 @@ class Inner(MadeHere):
 
     def __init__(self, ctx: Context, value: Closure | Bound | Partial, node: ast.AST) -> None:
         self.ctx, self.value, self.node = ctx, value, node
+        self.orders = purpose().orders
         self.__name__ = self.__qualname__ = value.name if isinstance(value, Closure) else "function"
         self.__signature__ = _signature_of(value)
 
@@ -45,7 +47,9 @@ class Inner(MadeHere):
         raise TypeError(f"{self.__name__} exists only inside the function that is read")
 
     def __untraced_read__(self, signature: Signature) -> Any:
-        """Raises UnsupportedError where the function writes to an array outside it."""
+        """Raises UnsupportedError where the function changes a list or a dict outside it, and if no derivative is
+        taken of it, where it writes to an array or binds a name there.
+        """
         known = {i for i, value in enumerate(signature.values) if value is not None}
         asked = frozenset(i for i in known if (self.node, i) in self.ctx.loops.unroll)
         left = [i if i in known else None for i in range(len(signature.avals)) if i not in asked]
@@ -63,20 +67,33 @@ class Inner(MadeHere):
             value = self._call(arguments)
             return result_tree(self.ctx, value, results, self._source())
 
+        bound = dict(self.ctx.mirrors.bound)
         shot = self.ctx.read_block(body)
-        if shot.cells or shot.containers or shot.attributes:
-            raise UnsupportedError(
-                Diagnostic(
-                    f"{self.__name__} writes to what was made outside it",
-                    self.ctx.frame.source.span(self.node),
-                    why="its transformation computes values only",
-                    instead="return the new values, for instance with has_aux=True",
-                )
-            )
+        self._forget(shot, bound)
         block = prune(shot.builder.block(variables, results))
         closed, hidden = close(block)
         params = [Param(name, t) for name, t in signature.params]
         return Reading(Function(self.__name__.strip("<>"), (*params, *hidden), closed, shot.flow))
+
+    def _forget(self, shot: Snapshot, bound: dict[str, Span]) -> None:
+        """What the function binds outside itself stays as it was, with a warning, if a derivative is taken of it: as
+        where CPython runs that derivative. `bound` is what the reading had bound before.
+        """
+        span = self.ctx.frame.source.span(self.node)
+        derived = purpose().orders > self.orders
+        if shot.containers or (not derived and (shot.cells or shot.attributes)):
+            raise UnsupportedError(
+                Diagnostic(
+                    f"{self.__name__} writes to what was made outside it",
+                    span,
+                    why="its transformation computes values only",
+                    instead="return the new values, for instance with has_aux=True",
+                )
+            )
+        noted = {name: s for name, s in self.ctx.mirrors.bound.items() if name not in bound}
+        self.ctx.mirrors.bound = bound
+        unnoted = {name: span for _, name in shot.attributes if not any(n.split(".")[-1] == name for n in noted)}
+        forget(self.ctx, noted | unnoted)
 
     def _call(self, values: dict[str, Value]) -> Value:
         """What is left out of `values` has its default."""

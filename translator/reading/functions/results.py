@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from ...errors import Span
 from ...ir import Atom, Function, Var
 from ...records import dataclass
 from ...tree import ARRAY, LEAF, NONE, TreeDef, open_node, rows_node, static
@@ -110,6 +111,13 @@ def check_count(ctx: Context, value: Value, source: Source) -> None:
             why="each would be a result of its own of what is compiled",
             instead="return an array of them",
         )
+
+
+def forget(ctx: Context, bound: Mapping[str, Span]) -> None:
+    """Have it warned, at the user's assignments, that a derivative or a batch binds nothing outside itself."""
+    for name, span in bound.items():
+        what = f"{name} lives outside the function: a derivative or a batch leaves it as it was"
+        ctx.warnings.setdefault((what, UserWarning), span)
 
 
 def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:
