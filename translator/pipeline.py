@@ -45,6 +45,7 @@ from .passes.simplify import simplify
 from .passes.sliding import sliding
 from .passes.tapes import tapes
 from .passes.ties import ties
+from .passes.turns import turns
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
 from .reading.core.guards import Guard
@@ -116,8 +117,9 @@ def _prepared(function: Function, derives: bool) -> Function:
 
 
 def grouped(function: Function) -> Function:
-    """The program with its statements grouped into kernels, after the rewrites of reductions that the target wants."""
+    """The program with its statements grouped into kernels, after the rewrites that show what goes into one."""
     target = purpose().target
+    function = everywhere(function, turns)
     if target not in ("triton", "cuda"):
         sums: tuple[Pass, ...] = (columns, dots, sliding, across, ties) if target == "cpu" else (sliding, ties)
         for each in sums:
