@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -280,7 +281,6 @@ def usable_cupy() -> Any:
 def _library_errors() -> tuple[type[Exception], ...]:
     """What CuPy raises where a library of CUDA is not there, by how it looks for it."""
     try:
-        from cuda.pathfinder import DynamicLibNotFoundError
+        return ImportError, import_module("cuda.pathfinder").DynamicLibNotFoundError
     except ImportError:
         return (ImportError,)
-    return ImportError, DynamicLibNotFoundError

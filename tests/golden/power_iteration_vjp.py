@@ -17,8 +17,8 @@ def power_iteration_vjp(a, v, ct):
         v = v_tape[i]
         v_1 = a @ v
         t = np.sqrt(v_1 @ v_1)
-        t1 = np.sum(d_v * v_tape[i + 1]) / t * (0.5 / np.where(t == 0.0, np.inf, t))
-        d_v = d_v / t - 2.0 * t1 * v_1  # from line ..: v @ v
+        t1 = np.sum(d_v * v_tape[i + 1]) / t
+        d_v = d_v / t - 2.0 * (t1 * (0.5 / np.where(t == 0.0, np.inf, t))) * v_1  # from line ..: v @ v
         d_a += np.outer(d_v, v)         # from line ..: a @ v
         d_v = a.T @ d_v
     return d_a

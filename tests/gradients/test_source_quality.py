@@ -193,6 +193,16 @@ def weighed(p: F8, a: F8) -> Any:
     return np.sum(s)
 
 
+def common_length(a: F8, b: F8) -> Any:
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) ** 2
+
+
+def shaded(c: F8, d: F8, r: float) -> Any:
+    b = np.dot(c, d)
+    t = -b - np.sqrt(b * b - np.dot(c, c) + r * r)
+    return max(0.0, np.dot(c + t * d, c))
+
+
 def overlapping(a: F8) -> Any:
     return np.sum(np.maximum(a[:, 0], a[:, 1]) * (a[:, 1] - a[:, 0]))
 
@@ -221,6 +231,8 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (swept, (M, M[0]), [], [r"\] = 0\.0"]),
     (attractor, (M[0, :2], M[1, :2]), [r"x\w*, y\w* = s \+ 0\.05 \* k"], [r"= y\w* - x\w*\n"]),
     (weighed, (M[0, :3], M), [r"_terms, d_\w+_terms", r"np\.array\(\[np\.sum"], ["keepdims", r"t\d* = a\[i\]"]),
+    (common_length, (M[0], M[1]), [r"np\.where\(b\[0\] > a\[0\], "], [r"= b\[\d\] [<>] a"]),
+    (shaded, (M[0], M[1], 2.0), [r"= np\.sum\("], [r"-np\.sum\("]),
     (overlapping, (M,), [], [r"= a\[:, 0\]\n"]),
 ]
 

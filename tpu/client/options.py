@@ -25,6 +25,7 @@ DISABLED_PASSES = 30
 ONCE = {"xla_cpu_use_multi_output_fusion": "true"}  # fusion makes no copies, and another pass follows
 JOINING = b"cpu_multi_output_fusion"  # that pass: jaxlib 0.10 aborts the process where it joins results of unlike rank
 DROPPING_BARRIERS = b"cse_barrier_expander"
+DIVIDING = b"cpu-parallel-task-assigner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Flags:
     their old value is needed, not wherever the order of reads and writes is open: what is read is then read first. Not
     together with loops as native functions, which forget that order. With `once`, no value is fused into several
     consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see the module of
-    that name). With `apart`, kernels end at barriers.
+    that name). With `apart`, kernels end at barriers. With `whole`, none is divided between threads (see `partitions`).
     """
 
     ynn_reductions: bool = True
@@ -42,6 +43,7 @@ class Flags:
     once: bool = False
     older_emitters: bool = False
     apart: bool = False
+    whole: bool = False
 
 
 PLAIN = Flags()
@@ -65,6 +67,8 @@ def compile_options(xla_client: Any, extra: Mapping[str, str] | None = None, fla
         debug += field(DISABLED_PASSES, JOINING)
     if flags.apart:
         debug += field(DISABLED_PASSES, DROPPING_BARRIERS)
+    if flags.whole:
+        debug += field(DISABLED_PASSES, DIVIDING)
     for key, value in {**(extra or {}), **(ONCE if flags.once else {})}.items():
         debug += field(EXTRA_OPTIONS, field(1, key.encode()) + field(2, value.encode()))
     build = without(build, DEBUG_OPTIONS) + field(DEBUG_OPTIONS, debug)

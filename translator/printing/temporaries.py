@@ -55,6 +55,7 @@ WIDTH = 72  # characters of an expression, roughly: names are given later
 LINE, WIDEST = 92, 84  # of a line, and of an expression that a line has room for
 TWICE, FEW, SOME, MANY = 2, 3, 6, 1000  # how often a mask, a transpose, a slice and an element may be written again
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_WORK = Reduce | Contract | Linalg | Fourier | Sort | Cumulative  # what costs more than to be named
 SMALL = 10  # an expression below this is never worth a line of its own
 
 Roots = Mapping[Var, frozenset[Var]]
@@ -161,6 +162,8 @@ class _Finder:
                 continue
             if not all(self._may_fold(v, s, site, role, block) for site in sites):
                 continue
+            if self._most_uses(s) == 1 and isinstance(s.op, _WORK) and self._is_repeated(sites[0]):
+                continue
             if s.op is ops.IOTA and any(_along_axes(site.statement, v) > 1 for site in sites):
                 continue
             at = max(self._written_at(site, final) for site in sites)
@@ -181,6 +184,14 @@ class _Finder:
         count = elements(block.statements, position + 1, lambda e: e not in self.folded, frozenset())
         return count == len(sites) and all(x.block is block and 0 < x.position - position <= count for x in sites)
 
+    def _is_repeated(self, site: Site) -> bool:
+        """Whether it is in an expression that is written several times."""
+        while isinstance(site.statement, Apply) and site.statement.targets[0] in self.folded:
+            site, *others = self.sites[site.statement.targets[0]]
+            if others:
+                return True
+        return False
+
     def _others(self, a: Atom, s: Apply, block: Block) -> list[Site]:
         """Where else in the block than in `s` a value is read. The last of these keeps it its name."""
         sites = self.sites.get(a, []) if isinstance(a, Var) else []
@@ -200,13 +211,13 @@ class _Finder:
         return all(a in self.indices or self._is_place(self.makers.get(a)) for a in s.args[1:])
 
     def _is_short(self, s: Apply) -> bool:
-        """Whether a number is the sum, difference, product or quotient of two that have names, are elements or are
-        written out: `y * y`, `d_r[0, 1] * 2`. People write that again rather than name it.
+        """Whether a number is the sum, difference, product, quotient, power or comparison of two that have names, are
+        elements or are written out: `y * y`, `d_r[0, 1] * 2`, `a > b`. People write that again rather than name it.
         """
         (v,) = s.targets
-        if v.aval.shape or len(s.args) != 2 or s.op not in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+        if v.aval.shape or len(s.args) != 2 or not isinstance(s.op, Elementwise):
             return False
-        return all(self._is_word(a) for a in s.args)
+        return s.op.operator in (*COMPARISONS, "+", "-", "*", "/", "**") and all(self._is_word(a) for a in s.args)
 
     def _is_word(self, a: Atom) -> bool:
         if isinstance(a, Const):
@@ -518,6 +529,12 @@ def _slot(s: Statement, place: int) -> str:
     return "start" if Dyn(place) in starts else "arg"
 
 
+def _is_of_a_name(s: Apply) -> bool:
+    """Whether what has a name is reduced to a number: `np.sum(d_k_terms)`."""
+    x = s.args[0]
+    return not s.targets[0].aval.shape and isinstance(x, Var) and not is_temporary(x)
+
+
 def _own_width(s: Statement) -> int:
     """Roughly how many characters the operation takes, besides its arguments."""
     if not isinstance(s, Apply):
@@ -527,7 +544,7 @@ def _own_width(s: Statement) -> int:
             return len(operator) + 2 if operator else len(name) + 2 * len(s.args)
         case Cast():
             return 20
-        case Reduce(numpy=name) if not s.targets[0].aval.shape:
+        case Reduce(numpy=name) if _is_of_a_name(s):
             return len(name) + 2
         case Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier():
             return 14
