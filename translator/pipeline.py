@@ -7,7 +7,7 @@
     simplify   constants folded, common work shared, dead code dropped; independent loops as whole-array statements
                (before derive and batch, too); sums over slices in windows; partial sorts as partitions
     tapes      lists become windows of arrays                         where there are lists, not for the target "numpy"
-    fuse       statements grouped into kernels                        not for the target "numpy"
+    fuse       short loops turn behind turn; statements in kernels    not for the target "numpy"
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is cheap; UNTRACED_VERIFY=0
 leaves it out. UNTRACED_VECTORISE=0 leaves loops as they are written. What a translation is for (its target, the
