@@ -31,7 +31,7 @@ from ..shaping.apart import LOOP_BYTES, MARK
 from ..shaping.copy_guard import copied_in_loops, copies_too_much
 from ..shaping.fusion_guard import swallows_products
 from ..shaping.older_emitters import suits_older_emitters
-from ..shaping.partitions import loses_vectors
+from ..shaping.partitions import divides_in_vain
 from ..shaping.repeats import repeats
 from . import host_abi, host_calls, names
 from .memory import SMALLEST as LEAST_SPARE
@@ -271,7 +271,7 @@ def _best(
     if ynn_reductions is None and swallows_products(program.text, made):
         flags = replace(flags, ynn_reductions=False)
         made = compiled(program, extra, flags)
-    if not older and loses_vectors(program.text, made):
+    if not older and divides_in_vain(program.text, made):
         flags = replace(flags, whole=True)
         made = compiled(program, extra, flags)
     if loops and copies_too_much(made, program.text):
