@@ -98,6 +98,8 @@ def vectorised(function: Function, derives: bool = False) -> Function:
     else:
         own = {"cpu": NATIVE if native else CPU, "triton": DEVICE, "cuda": DEVICE}
         policy = own.get(target, EVERYWHERE)
+    if derives or purpose().derives:
+        policy = replace(policy, lanes=replace(policy.lanes, derived=True))
     made = vectorise(function, policy, notes)
     note_loops(notes)
     return made

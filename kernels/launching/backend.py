@@ -24,7 +24,7 @@ class Backend:
         return 227 << 10
 
     @property
-    def empty(self) -> Callable[[Shape, Any], Any]:
+    def uninitialised(self) -> Callable[[Shape, Any], Any]:
         """Makes an array of a shape and a dtype, in C order, that holds anything."""
         made: Callable[[Shape, Any], Any] = self.xp.empty
         return made

@@ -34,7 +34,7 @@ class HostLines:
         self.backend = backend
         self.made = made
         self.namespace: dict[str, Any] = {
-            "empty": backend.empty,
+            "empty": backend.uninitialised,
             "zeros": backend.xp.zeros,
             "copy": copying(backend),
             "RaisedError": RaisedError,

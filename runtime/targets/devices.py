@@ -175,9 +175,9 @@ def device_of_target(target: str) -> Device:
         case "numpy":
             return HostDevice()
         case "cpu":
-            from .xla import local_devices
+            from .xla import first_device
 
-            return local_devices()[0]
+            return first_device()
         case "triton" | "cuda":
             return _cuda_device()
         case _:

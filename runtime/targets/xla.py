@@ -155,7 +155,12 @@ def devices_in_step(numbers: tuple[int, ...]) -> Devices:
 @functools.cache
 def local_devices() -> list[XlaDevice]:
     """The CPU devices of this process. Starts XLA."""
-    return [XlaDevice(k) for k in range(len(platform.platform().local))]
+    return [first_device(), *(XlaDevice(k) for k in range(1, len(platform.platform().local)))]
+
+
+@functools.cache
+def first_device() -> XlaDevice:
+    return XlaDevice(0)
 
 
 Kind = Literal["host", "device"]

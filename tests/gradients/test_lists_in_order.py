@@ -134,8 +134,13 @@ def filtered(x):
     return sum(map(lambda v: v**3, filter(lambda v: v > limit, x))) * small[0] + len(small) * x[1]
 
 
+def of_entries(x):
+    entries = {0: x[:2] * 2.0, 3: np.sin(x[1:3])}
+    return np.sum(entries[3 * int(x[2] > 1)] ** 2) * {1: x[0], 0: x[1]}[int(x[3] > 1)]
+
+
 SORTS = [by_insertion, by_selection, by_parts, by_insert]
-OTHERS = [found_by_halves, of_least_edges, largest_of_tuples, without_one, yielded, filtered]
+OTHERS = [found_by_halves, of_least_edges, largest_of_tuples, without_one, yielded, filtered, of_entries]
 
 
 @pytest.mark.parametrize("f", [*SORTS, *OTHERS])
@@ -149,6 +154,11 @@ def test_the_derivative_of_a_sum_in_order(f) -> None:
     expected = 2 * X * (np.argsort(np.argsort(X)) + 1)
     np.testing.assert_allclose(grad(f)(X), expected, rtol=1e-12)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, -X]))[0], expected, rtol=1e-12)
+
+
+def test_an_entry_that_is_not_there_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        grad(lambda x: {0: x[0], 2: x[1]}[int(x[2])])(X)
 
 
 def test_a_generator_by_data_under_a_name_is_refused() -> None:

@@ -188,7 +188,19 @@ def _middles(x):
     return np.median(x[x > 0]) ** 2 + np.percentile(x[x > 0], 30) * np.quantile(x[x < 0.5], 0.7)
 
 
-@pytest.mark.parametrize("fun", [_line_through, _least_squares, _middles])
+def _ordered(x):
+    values = np.sort((x * x)[x > 0])
+    values[0] *= 3.0
+    return np.sum(np.cumsum(values[::-1]) ** 2) + values[-1] * values[1]
+
+
+def _shaped_anew(x):
+    z = np.outer(x, x[:2])
+    z.shape = 2, 5
+    return np.sum(z[0] * z[1])
+
+
+@pytest.mark.parametrize("fun", [_line_through, _least_squares, _middles, _ordered, _shaped_anew])
 def test_fits_and_order_of_a_selection(fun):
     x = np.array([0.3, -1.2, 2.1, 0.7, 0.4])
     check_grads(fun, (x,), order=2, modes=("rev",))

@@ -174,6 +174,39 @@ def swept(a: F8, b: F8) -> Any:
     return np.sum(x * x)
 
 
+def attractor(s: F8, p: F8) -> Any:
+    def slope(s: F8) -> Any:
+        x, y = s
+        return np.array([p[0] * (y - x), x * (p[1] - y) + y])
+
+    for _ in range(6):
+        k = slope(s)
+        s = s + 0.1 * slope(s + 0.05 * k)
+    return np.sum(s * s)
+
+
+def weighed(p: F8, a: F8) -> Any:
+    u, v, w = p
+    s = np.zeros(5)
+    for i in range(5):
+        s = np.tanh(u * a[i] + v * s) + w * a[i]
+    return np.sum(s)
+
+
+def common_length(a: F8, b: F8) -> Any:
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) ** 2
+
+
+def shaded(c: F8, d: F8, r: float) -> Any:
+    b = np.dot(c, d)
+    t = -b - np.sqrt(b * b - np.dot(c, c) + r * r)
+    return max(0.0, np.dot(c + t * d, c))
+
+
+def overlapping(a: F8) -> Any:
+    return np.sum(np.maximum(a[:, 0], a[:, 1]) * (a[:, 1] - a[:, 0]))
+
+
 # A function, its arguments, what its printed gradient has, and what it has not.
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = [
     (total_variation, (M,), [r"d_u\[1:, :-1\] \+= d_dx"], [r"np\.zeros\("]),
@@ -196,6 +229,11 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[str], list[str]]] = 
     (chained, (M[0], M[1, :3]), [r"np\.array\(\[\[1\.0, 0\.0, 0\.0\], \[0\.0, c, -s\]"], ["np.stack", r"np\.conc"]),
     (entropy, (SPD,), [r"= np\.diag\(1\.0 / np\.diag\(lower\)\)"], [r"np\.arange", r"np\.zeros"]),
     (swept, (M, M[0]), [], [r"\] = 0\.0"]),
+    (attractor, (M[0, :2], M[1, :2]), [r"x\w*, y\w* = s \+ 0\.05 \* k"], [r"= y\w* - x\w*\n"]),
+    (weighed, (M[0, :3], M), [r"_terms, d_\w+_terms", r"np\.array\(\[np\.sum"], ["keepdims", r"t\d* = a\[i\]"]),
+    (common_length, (M[0], M[1]), [r"np\.where\(b\[0\] > a\[0\], "], [r"= b\[\d\] [<>] a"]),
+    (shaded, (M[0], M[1], 2.0), [r"= np\.sum\("], [r"-np\.sum\("]),
+    (overlapping, (M,), [], [r"= a\[:, 0\]\n"]),
 ]
 
 

@@ -251,5 +251,5 @@ def objects_that_list_their_attributes(w, b):
 def objects_whose_attributes_are_set_by_name(w, b):
     made = Layer(w, b)
     made.__dict__["c"] = w * 2
-    made.__dict__.update(b=b * 3)
+    vars(made).update(b=b * 3)
     return made.b, made.c

@@ -55,6 +55,26 @@ def d3(m):
     d += 1
 
 
+@CASES(X(a6))
+def shaped_anew(x):
+    def narrow(a):
+        a.shape = 3, 2
+        return a[:, 0].sum()
+
+    y = x * 2
+    z, even, w = y, y[::2], x + 1
+    first = narrow(w)
+    z.shape = (2, 3)
+    even[0] = 9
+    y[1, 1] = 4
+    turned = x.reshape(2, 3).T
+    try:
+        turned.shape = 6
+    except AttributeError:
+        first += 1
+    return (y, z.sum(axis=0), even, w, first)
+
+
 @CASES(X(m34))
 def bc(m):
     b = np.broadcast_to(m[0], (3, 4))

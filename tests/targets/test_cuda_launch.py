@@ -141,10 +141,11 @@ def test_a_library_of_cuda_that_is_missing_is_told_at_the_user_s_line(cupy: Fake
 def test_what_the_device_refuses_is_told_at_the_user_s_line(kind: type[Exception], cupy: FakeCupy) -> None:
     """CuPy's errors of the driver and of the runtime are RuntimeErrors, those of its pools MemoryErrors."""
 
-    def refuse(*given: Any) -> None:
-        raise kind("CUDA_ERROR_ILLEGAL_ADDRESS")
+    class Refused(FakeArray):
+        def __new__(cls, *given: Any) -> Any:
+            raise kind("CUDA_ERROR_ILLEGAL_ADDRESS")
 
-    cupy.empty = refuse  # type: ignore[assignment]
+    cupy.ndarray = Refused  # type: ignore[misc]
     with pytest.raises(kind, match=r"CUDA_ERROR_ILLEGAL_ADDRESS\n  --> program.py:5:1"):
         run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
 

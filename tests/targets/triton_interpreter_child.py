@@ -12,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import ptx_on_host
 import triton.language as tl
 from scipy import special
 from triton.runtime import interpreter
@@ -129,7 +130,7 @@ def cast(self: Any, x: Any, target: Any) -> Any:
     if target.scalar == tl.bfloat16:
         converted = numbers.astype(EXACT[tl.bfloat16]).view(np.uint16)
     else:
-        converted = numbers.astype(interpreter._get_np_dtype(target))
+        converted = numbers.astype(numpy_dtype(target))
     return interpreter.TensorHandle(converted, target.scalar)
 
 
@@ -153,8 +154,39 @@ def dot(self: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: Any) -> An
 
 def splat(self: Any, whole: Any, x: Any) -> Any:
     """A block of one value, of the block's type: the interpreter takes what was compared for a comparison's."""
-    dtype = interpreter._get_np_dtype(whole.scalar)
+    dtype = numpy_dtype(whole.scalar)
     return interpreter.TensorHandle(np.full(whole.shape, np.asarray(x.data).flat[0], dtype), whole.scalar)
+
+
+# ---- what the interpreter does again and again: a third of its time -----------------------------------
+
+_get_np_dtype, _patch_lang = interpreter._get_np_dtype, interpreter._patch_lang
+numpy_dtypes: dict[str, Any] = {}
+interpreted: set[str] = set()
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """NumPy's dtype for elements of Triton's; looked up by name, not in a table that is made for the question."""
+    kind = dtype.scalar
+    if kind.name not in numpy_dtypes:
+        numpy_dtypes[kind.name] = _get_np_dtype(kind)
+    return numpy_dtypes[kind.name]
+
+
+class Stays:
+    """What is interpreted stays so: there is nothing else in this process."""
+
+    def restore(self) -> None:
+        return None
+
+
+def patch_lang_once(function: Any) -> Stays:
+    """Triton's language made the interpreter's, for each of the modules by which a function may know it."""
+    known = {v.__name__ for v in function.__globals__.values() if v is tl or v is tl.core}
+    if not known <= interpreted:
+        _patch_lang(function)
+        interpreted.update(known)
+    return Stays()
 
 
 # ---- what no order of programs promises ------------------------------------------------------------
@@ -214,7 +246,7 @@ _atomic = interpreter.InterpreterBuilder.create_atomic_rmw
 def load_watched(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
     """What is masked and has no other value is anything on a device: here all bits of it are set."""
     dtype = ptrs.get_element_ty()
-    kind = np.dtype(interpreter._get_np_dtype(dtype))
+    kind = np.dtype(numpy_dtype(dtype))
     watch(self, ptrs.data, mask.data, kind.itemsize, "load")
     if other is None:
         other = interpreter.TensorHandle(np.full(np.shape(ptrs.data), poison(kind), kind), dtype)
@@ -238,12 +270,17 @@ def atomic_watched(self: Any, op: Any, ptr: Any, val: Any, mask: Any, *rest: Any
 
 def by_assembler(text: str, constraints: str, args: Any, dtype: Any, is_pure: bool, pack: int) -> Any:
     """The instructions that generated kernels name, of which the interpreter has none."""
-    (x,) = args
+    x = args[0]
+    if text.startswith("{"):  # several, of `pack` elements
+        numbers = [np.broadcast_to(a.handle.data, x.handle.data.shape).reshape(-1, pack) for a in args]
+        made = ptx_on_host.run(text, pack, [n[:, k] for n in numbers for k in range(pack)])
+        data = np.stack(made, axis=1).reshape(x.handle.data.shape)
+        return tl.tensor(interpreter.TensorHandle(data, dtype), x.type)
     if text.startswith("cvt.rn.bf16x2.f32"):
         return x.to(tl.bfloat16)
     if text.startswith("rcp.approx.ftz.f32"):
         return 1.0 / x
-    if "sqrt.rn.f32" in text or text.startswith("sqrt.approx.ftz.f32"):
+    if text.startswith("sqrt.approx.ftz.f32"):
         return tl.sqrt_rn(x)
     assert text.startswith("ex2.approx.ftz.f32"), text
     found = tl.exp2(x)
@@ -255,6 +292,8 @@ interpreter.InterpreterBuilder.create_masked_load = load_watched
 interpreter.InterpreterBuilder.create_masked_store = store_watched
 interpreter.InterpreterBuilder.create_atomic_rmw = atomic_watched
 interpreter._convert_float = convert_float
+interpreter._get_np_dtype = numpy_dtype
+interpreter._patch_lang = patch_lang_once
 interpreter.InterpreterBuilder.cast_impl = cast
 interpreter.InterpreterBuilder.create_splat = splat
 interpreter.InterpreterBuilder.create_dot = dot

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from untraced import accelerate, grad, vmap
+from untraced import UnsupportedError, accelerate, checkpoint, grad, jvp, vmap
 from untraced.runtime.calls import regions, worth
 
 X = np.array([1.0, -2.0, 3.0])
@@ -240,8 +240,39 @@ def test_derivatives_do_not_change_what_lies_outside() -> None:
         np.testing.assert_array_equal(grad(lambda x: counted(x))(X), 8.0 * X)
         counted.calls = 2
         np.testing.assert_array_equal(accelerate(grad(lambda x: counted(x)))(X), 24.0 * X)
+        slope = accelerate(grad(lambda x: jvp(counted.__call__, (x,), (X,))[1]))  # the method is an inner function
+        np.testing.assert_array_equal(slope(X), 24.0 * X)
     assert (CONFIG.scale, COUNT) == before and counted.calls == 2
     np.testing.assert_array_equal(counted.last, np.zeros(2))
+
+
+def test_an_inner_function_binds_outside_what_a_derivative_forgets_and_nothing_else_does() -> None:
+    def outer(x):
+        calls, kept = 0, np.zeros(2)
+
+        def inner(y):
+            nonlocal calls
+            calls += 1
+            kept[0] = y[1]
+            return np.sum(y**3) * kept[0]
+
+        return grad(inner)(x) + calls + kept[0]
+
+    def recomputed(x):
+        kept = np.zeros(3)
+
+        def inner(y):
+            kept[:] = y
+            return y * y
+
+        return checkpoint(inner)(x) + kept
+
+    for f in (outer, accelerate(outer)):
+        with pytest.warns(UserWarning, match="calls lives outside the function"):
+            np.testing.assert_array_equal(f(X), 3.0 * X**2 * X[1] + np.sum(X**3) * np.eye(3)[1])
+    np.testing.assert_array_equal(recomputed(X), X * X + X)
+    with pytest.raises(UnsupportedError, match="writes to what was made outside"):
+        accelerate(recomputed)(X)
 
 
 @dataclass(frozen=True)

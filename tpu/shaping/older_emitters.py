@@ -1,4 +1,4 @@
-"""When to use XLA's older kernel emitters: for nested branches, and for columns beside rows.
+"""When to use XLA's older kernel emitters: for nested branches, for columns beside rows, and for small arrays.
 
     w[int(k)] = s
     w = w * c + d           and so on, 20 times
@@ -11,10 +11,10 @@ ms for 18, the gradient 17 for 55.
 
     w.T * x + w             on 1,000 x 1,000 numbers: 20 ms by the newer ones, 2 by the older
 
-Elsewhere the newer ones are better: the older call functions such as exp for single elements. On small arrays they
-halve the time of compiling (a gradient of 376 lines: 0.98 -> 0.38 s, with one piece for LLVM), and calls take as long;
-but some results lose NumPy's bits: quotients of numbers (`x / 0.01`), complex products;
-and exp(x) * exp(y) was 0 for NaN.
+On small arrays calls take as long by either, and the older ones make a kernel in 14 ms for 24. But with them XLA drops
+barriers first thing, before it simplifies (exp(x) * exp(y) became exp(x + y)), and it rounds complex products otherwise
+than NumPy: programs with either are left to the newer ones. So are large arrays, as the older ones call functions such
+as exp for single elements.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from ...translator.patterns import pattern
 from .apart import BRANCHES, DEEPEST, MARK
 
 LARGE = 1 << 16  # elements: columns of fewer stay in the cache
+SMALL = 1 << 11  # elements: kernels of no more take as long by either
 
 _STATEMENT = pattern(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
 _NAME = pattern(r"%\w+")
 _TURN = pattern(r"dims = \[[\d, ]*?(\d+)\] .*-> tensor<((?:\d+x)*)")
+_SIZES = pattern(r"tensor<((?:\d+x)+)")
 _FUNCTION = pattern(r"stablehlo\.(?:exponential|log|tanh|power|logistic|cbrt)")
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "compare"))
 _APART = frozenset(("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter"))
@@ -38,6 +40,13 @@ _APART = frozenset(("dot_general", "convolution", "custom_call", "sort", "fft", 
 def suits_older_emitters(text: str) -> bool:
     """Whether kernels of a program (its StableHLO) are written better, and in time, by the older emitters."""
     return nests(text) or ("stablehlo.transpose" in text and not _FUNCTION.search(text) and _crosses(text))
+
+
+def made_sooner(text: str) -> bool:
+    """Whether the older emitters make a program (its StableHLO) in less time, and the same one."""
+    if "stablehlo.optimization_barrier" in text or "complex<" in text:
+        return False
+    return all(_elements(sizes) <= SMALL for sizes in set(_SIZES.findall(text)))
 
 
 def _crosses(text: str) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 from ...translator.patterns import pattern
 from ...translator.records import dataclass
+from .copy_guard import LONG
 
 MOST_PARTS = 4  # vectors compute such elements three to eight times as fast
 LARGE = 1 << 15  # elements: kernels over fewer take no longer than two threads need to find together
@@ -35,14 +36,24 @@ _DIVIDED = pattern(
 )
 
 
+def too_few_to_divide(text: str) -> bool:
+    """Whether a program (its StableHLO) has loops, and all that it does is cheap and over few elements."""
+    return "stablehlo.while" in text and not _HOSTILE_BEFORE.search(text) and max(map(math.prod, _shapes(text))) <= LARGE
+
+
 def divides_in_vain(text: str, loaded: Any) -> bool:
-    """Whether the compiled program (`text` is its StableHLO) is better off on one thread."""
-    hostile = _HOSTILE_BEFORE.search(text) is not None
-    sizes = [_numbers(s.replace("x", ",")) for s in set(_SIZES.findall(text))]
-    if not hostile:
+    """Whether the compiled program (`text` is its StableHLO) is better off on one thread, and soon compiled again."""
+    if len(text) > LONG:
+        return False
+    sizes = _shapes(text)
+    if not _HOSTILE_BEFORE.search(text):
         return "stablehlo.while" in text and any(math.prod(s) >= SMALLEST for s in sizes) and _divides_few(loaded)
     threads = os.cpu_count() or 1
     return any(s[-1] > LARGE and s[-1] % threads for s in sizes) and _loses_vectors(loaded)
+
+
+def _shapes(text: str) -> list[list[int]]:
+    return [_numbers(s.replace("x", ",")) for s in {"1x", *_SIZES.findall(text)}]
 
 
 def _divides_few(loaded: Any) -> bool:

@@ -105,11 +105,18 @@ def _stacked(s: Apply, maker: Maker) -> Sequence[Statement]:
         return (s,)
     axis = s.attrs.axis
     made = [maker(a) if isinstance(a, Var) else None for a in s.args]
-    if not any(m is not None and m.op is ops.EXPAND_DIMS and m.attrs == AxesAttrs((axis,)) for m in made):
+    numbers = all(map(_is_number_in_an_array, s.args, made))
+    widened = [m is not None and m.op is ops.EXPAND_DIMS and m.attrs == AxesAttrs((axis,)) for m in made]
+    if not numbers and not any(widened):
         return (s,)
     before: list[Statement] = []
     args: list[Atom] = []
     for a, m in zip(s.args, made, strict=True):
+        if numbers and m is not None and isinstance(m.attrs, ReduceAttrs):
+            number, part = Var("", Aval((), a.aval.dtype)), Var("", a.aval)
+            before.append(replace(m, targets=(number,), attrs=replace(m.attrs, keepdims=False)))
+            before.append(Apply((part,), ops.EXPAND_DIMS, (number,), AxesAttrs((0,)), s.span))
+            a, m = part, None
         filled = _filling(a, m) if a.aval.size > LONGEST_LITERAL or isinstance(a, Var) else None
         if filled is not None and a.aval.ndim > 1 and a.aval.shape[axis] == 1:
             shape = (*a.aval.shape[:axis], *a.aval.shape[axis + 1 :])
@@ -119,6 +126,13 @@ def _stacked(s: Apply, maker: Maker) -> Sequence[Statement]:
             a = part
         args.append(a)
     return (*before, replace(s, args=tuple(args)))
+
+
+def _is_number_in_an_array(a: Atom, made: Apply | None) -> bool:
+    """Whether it is an array of one number that comes without its axis too: `np.sum(x, keepdims=True)`."""
+    if a.aval.shape != (1,) or made is None or not isinstance(a, Var) or not is_temporary(a):
+        return isinstance(a, Const) and a.aval.shape == (1,)
+    return made.op is ops.EXPAND_DIMS or (isinstance(made.op, Reduce) and made.args[0].aval.ndim == 1)
 
 
 def _filling(a: Atom, made: Apply | None) -> Atom | None:

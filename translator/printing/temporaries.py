@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import lru_cache
 from typing import assert_never
@@ -23,6 +23,7 @@ from .. import ops
 from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Statement, Var, While, blocks_of, walk
 from ..ops.core import (
     ArgReduce,
+    At,
     AxesAttrs,
     Cast,
     Collective,
@@ -52,8 +53,9 @@ from ..records import dataclass
 
 WIDTH = 72  # characters of an expression, roughly: names are given later
 LINE, WIDEST = 92, 84  # of a line, and of an expression that a line has room for
-TWICE, FEW, MANY = 2, 3, 1000  # how often a mask, a slice and an element may be written out again
+TWICE, FEW, SOME, MANY = 2, 3, 6, 1000  # how often a mask, a transpose, a slice and an element may be written again
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_WORK = Reduce | Contract | Linalg | Fourier | Sort | Cumulative  # what costs more than to be named
 SMALL = 10  # an expression below this is never worth a line of its own
 
 Roots = Mapping[Var, frozenset[Var]]
@@ -153,14 +155,20 @@ class _Finder:
             if self._is_place(s) and v not in self.kept and all(x.slot in ("arg", "start") for x in sites):
                 self.folded[v], final[v] = s, position
                 continue
+            if self._is_unpacked(v, block, position) and v not in self.kept:
+                self.folded[v], final[v] = s, position + 1
+                continue
             if not 1 <= len(sites) <= self._most_uses(s) or v in self.kept or any(x.block is not block for x in sites):
                 continue
             if not all(self._may_fold(v, s, site, role, block) for site in sites):
                 continue
+            if self._most_uses(s) == 1 and isinstance(s.op, _WORK) and self._is_repeated(sites[0]):
+                continue
             if s.op is ops.IOTA and any(_along_axes(site.statement, v) > 1 for site in sites):
                 continue
             at = max(self._written_at(site, final) for site in sites)
-            if not barriers.between(position, at, s.args):
+            fleeting = [a for a in s.args if all(self._written_at(x, final) < at for x in self._others(a, s, block))]
+            if not barriers.between(position, at, s.args, fleeting):
                 self.folded[v] = s
                 final[v] = at
                 barriers.gone.add(position)
@@ -168,21 +176,48 @@ class _Finder:
             if s.targets and s.targets[0] in self.folded and self._goes_on(s.targets[0]):
                 del self.folded[s.targets[0]]
 
+    def _is_unpacked(self, v: Var, block: Block, position: int) -> bool:
+        """Whether the next lines name the numbers in `v`, and nothing else reads it: `x, y = s + h * k`."""
+        sites = self.sites.get(v, [])
+        if v.aval.ndim != 1 or not is_temporary(v) or len(sites) < 2 or position + 1 == len(block.statements):
+            return False
+        count = elements(block.statements, position + 1, lambda e: e not in self.folded, frozenset())
+        return count == len(sites) and all(x.block is block and 0 < x.position - position <= count for x in sites)
+
+    def _is_repeated(self, site: Site) -> bool:
+        """Whether it is in an expression that is written several times."""
+        while isinstance(site.statement, Apply) and site.statement.targets[0] in self.folded:
+            site, *others = self.sites[site.statement.targets[0]]
+            if others:
+                return True
+        return False
+
+    def _others(self, a: Atom, s: Apply, block: Block) -> list[Site]:
+        """Where else in the block than in `s` a value is read. The last of these keeps it its name."""
+        sites = self.sites.get(a, []) if isinstance(a, Var) else []
+        return [x for x in sites if x.block is block and x.statement is not s]
+
     def _most_uses(self, s: Apply) -> int:
         """How often an expression is written; the new axis of a part of np.stack is not written at all."""
         (v,) = s.targets
         if s.op is ops.EXPAND_DIMS and all(is_stack(site.statement, v, s) for site in self.sites.get(v, [])):
             return MANY
-        return max(_most_uses(s), FEW if self._is_short(s) else 1)
+        return max(_most_uses(s), FEW if self._is_short(s) or self._is_entry(s) else 1)
+
+    def _is_entry(self, s: Apply) -> bool:
+        """Whether it reads an array at the index of a loop, or a step beside it: `x[i]`, `x[i + 1, :]`."""
+        if s.op is not ops.INDEX or len(s.args) < 2:
+            return False
+        return all(a in self.indices or self._is_place(self.makers.get(a)) for a in s.args[1:])
 
     def _is_short(self, s: Apply) -> bool:
-        """Whether a number is the sum, difference, product or quotient of two that have names, are elements or are
-        written out: `y * y`, `d_r[0, 1] * 2`. People write that again rather than name it.
+        """Whether a number is the sum, difference, product, quotient, power or comparison of two that have names, are
+        elements or are written out: `y * y`, `d_r[0, 1] * 2`, `a > b`. People write that again rather than name it.
         """
         (v,) = s.targets
-        if v.aval.shape or len(s.args) != 2 or s.op not in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+        if v.aval.shape or len(s.args) != 2 or not isinstance(s.op, Elementwise):
             return False
-        return all(self._is_word(a) for a in s.args)
+        return s.op.operator in (*COMPARISONS, "+", "-", "*", "/", "**") and all(self._is_word(a) for a in s.args)
 
     def _is_word(self, a: Atom) -> bool:
         if isinstance(a, Const):
@@ -245,9 +280,9 @@ class _Finder:
                 define(v)
         return found
 
-    def _is_place(self, s: Apply) -> bool:
+    def _is_place(self, s: Apply | None) -> bool:
         """Whether the value is `i + 1` for a loop index i; such places are written out wherever they are used."""
-        return is_affine(s) and s.args[0] in self.indices and is_temporary(s.targets[0])
+        return s is not None and is_affine(s) and s.args[0] in self.indices and is_temporary(s.targets[0])
 
     def _written_at(self, site: Site, final: Mapping[Var, int]) -> int:
         user = site.statement
@@ -334,7 +369,7 @@ def _most_uses(s: Apply) -> int:
         return TWICE
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
-    return FEW if s.targets[0].aval.shape else MANY
+    return SOME if s.targets[0].aval.shape else MANY
 
 
 def _length(v: Var) -> int:
@@ -372,6 +407,27 @@ def _with_a_number(s: Apply) -> bool:
     return s.op.operator in COMPARISONS and isinstance(s.args[1], Const)
 
 
+def elements(
+    statements: Sequence[Statement], start: int, is_named: Callable[[Var], bool], copied: Set[Var]
+) -> int:
+    """How many statements from there on name the elements of an array one by one, as in `x, y, z = v`. A view that is
+    copied has a line of its own.
+    """
+    first = statements[start]
+    if not isinstance(first, Apply) or first.op is not ops.INDEX or len(first.args) != 1:
+        return 0
+    x = first.args[0]
+    count, *rest = x.aval.shape
+    if not 2 <= count <= len(statements) - start:
+        return 0
+    for i, s in enumerate(statements[start : start + count]):
+        if not isinstance(s, Apply) or s.op is not ops.INDEX or s.args != (x,) or not is_named(s.targets[0]):
+            return 0
+        if s.attrs != IndexAttrs((At(i), *(Run(0, n) for n in rest))) or s.targets[0] in copied:
+            return 0
+    return count
+
+
 def is_stack(user: Statement | None, a: Atom, made: Apply) -> bool:
     """Whether `a`, made by `made`, is a part of a concatenation that puts it along a new axis."""
     if not isinstance(user, Apply) or not isinstance(user.attrs, ConcatenateAttrs):
@@ -395,21 +451,20 @@ class _Barriers:
                 if not is_temporary(t):
                     self.named.setdefault(t.hint, []).append(i)
 
-    def between(self, start: int, end: int, reads: tuple[Atom, ...]) -> bool:
-        """Whether a loop or branch, a store into what is read, or a new version of it lies strictly between."""
+    def between(self, start: int, end: int, reads: tuple[Atom, ...], fleeting: Sequence[Atom]) -> bool:
+        """Whether a loop or branch, a store into what is read, or a new version of it lies strictly between. Only new
+        versions of what is `fleeting` count: the name of a value that others read later still is another one.
+        """
         if end - start <= 1:
             return False
         if _any_between(self.compound, start, end):
             return True
         for a in reads:
-            if not isinstance(a, Var):
-                continue
-            touched = self.roots.get(a, frozenset()) | {a}
+            touched = self.roots.get(a, frozenset()) | {a} if isinstance(a, Var) else frozenset()
             if any(start < i < end and touched & stored for i, stored in self.stores):
                 return True
-            if any(start < i < end and i not in self.gone for i in self.named.get(a.hint, ())):
-                return True
-        return False
+        hints = (a.hint for a in fleeting if isinstance(a, Var))
+        return any(start < i < end and i not in self.gone for hint in hints for i in self.named.get(hint, ()))
 
 
 def _any_between(positions: list[int], start: int, end: int) -> bool:
@@ -474,6 +529,12 @@ def _slot(s: Statement, place: int) -> str:
     return "start" if Dyn(place) in starts else "arg"
 
 
+def _is_of_a_name(s: Apply) -> bool:
+    """Whether what has a name is reduced to a number: `np.sum(d_k_terms)`."""
+    x = s.args[0]
+    return not s.targets[0].aval.shape and isinstance(x, Var) and not is_temporary(x)
+
+
 def _own_width(s: Statement) -> int:
     """Roughly how many characters the operation takes, besides its arguments."""
     if not isinstance(s, Apply):
@@ -483,6 +544,8 @@ def _own_width(s: Statement) -> int:
             return len(operator) + 2 if operator else len(name) + 2 * len(s.args)
         case Cast():
             return 20
+        case Reduce(numpy=name) if _is_of_a_name(s):
+            return len(name) + 2
         case Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier():
             return 14
         case Collective():

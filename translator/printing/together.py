@@ -10,12 +10,11 @@ They are joined where none reads what another on the line gives a new value.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence, Set
 
 from .. import ops
 from ..errors import NOWHERE, Span
-from ..ir import Apply, Statement, Var, is_number
-from ..ops.core import At, Index, IndexAttrs, Put, Run
+from ..ir import Apply, Var, is_number
+from ..ops.core import Index, Put
 from ..records import dataclass
 from .sourcetext import Line
 from .temporaries import is_adjoint, is_temporary
@@ -72,7 +71,7 @@ def is_joinable(s: Apply, name: str) -> bool:
     it is called.
     """
     (t,) = s.targets
-    if is_adjoint(t) and s.op is ops.FULL:
+    if name.startswith("d_") and s.op is ops.FULL:
         return is_number(s.args[0], 0)
     if isinstance(s.op, Put):
         return name.endswith(_TAPE) and isinstance(s.args[1], Var)
@@ -83,7 +82,7 @@ def _kind(s: Apply, name: str, value: str) -> str:
     """What it does with a tape or an adjoint; empty where it has to do with none."""
     if name.endswith(_TAPE):
         return "store" if isinstance(s.op, Put) else "new"
-    if s.op is ops.FULL and is_adjoint(s.targets[0]):
+    if s.op is ops.FULL and name.startswith("d_"):
         return "zeros"
     return "read" if isinstance(s.op, Index) and value.partition("[")[0].endswith(_TAPE) else ""
 
@@ -97,24 +96,3 @@ def _beside(x: Span, y: Span) -> bool:
     """Whether the user wrote one behind the other on one line."""
     same = (x.file, x.line, x.end_line) == (y.file, y.end_line, y.line) and x.line > 0
     return same and (x.end_column < y.column or y.end_column < x.column)
-
-
-def elements(
-    statements: Sequence[Statement], start: int, is_named: Callable[[Var], bool], copied: Set[Var]
-) -> int:
-    """How many statements from there on name the elements of an array one by one, as in `x, y, z = v`. A view that is
-    copied has a line of its own.
-    """
-    first = statements[start]
-    if not isinstance(first, Apply) or first.op is not ops.INDEX or len(first.args) != 1:
-        return 0
-    x = first.args[0]
-    count, *rest = x.aval.shape
-    if not 2 <= count <= len(statements) - start:
-        return 0
-    for i, s in enumerate(statements[start : start + count]):
-        if not isinstance(s, Apply) or s.op is not ops.INDEX or s.args != (x,) or not is_named(s.targets[0]):
-            return 0
-        if s.attrs != IndexAttrs((At(i), *(Run(0, n) for n in rest))) or s.targets[0] in copied:
-            return 0
-    return count

@@ -54,8 +54,8 @@ from .plan import Plan, plain_starts, python_bools
 from .ranges import is_number, range_of
 from .sourcetext import Line, join, join_elif, text_of
 from .stores import draw, final_stores, keep, store
-from .temporaries import is_adjoint, start_of
-from .together import Together, elements, is_joinable
+from .temporaries import elements, is_adjoint, start_of
+from .together import Together, is_joinable
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import make
 from ...surface.python import as_python
 from ..core.context import Context
 from ..core.values import Ref, Value, is_runtime, leaves_in
@@ -55,6 +56,15 @@ def element_at(ctx: Context, items: list[Value], place: Value, node: ast.AST) ->
     for cell in (made.cell, *(c for x in items if type(x) is Ref for c in x.cell.group)):
         cell.ambiguous = cell.ambiguous or "it may be one that the data chose"
     return made
+
+
+def entry_at(ctx: Context, entries: dict[Any, Value], key: Value, node: ast.AST) -> Value:
+    """The value of entries that are alike under an int that only the run knows; KeyError where there is none."""
+    ints = [k for k in entries if isinstance(k, int | np.integer)]
+    found = ctx.call(np.equal, [np.array(ints, np.int64), key], {}, node)
+    make.raise_if(ctx.b, make.logical_not(ctx.b, make.any(ctx.b, ctx.read(found))), KeyError, "the key is in no entry")
+    place = ctx.call(np.argmax, [found], {}, node)
+    return element_at(ctx, [entries[k] for k in ints], place, node)
 
 
 class Keyed:

@@ -8,7 +8,7 @@ import math
 import operator
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -271,6 +271,24 @@ def _getattr(ctx: Context, node: ast.AST, x: Value, name: Value, *default: Value
         raise
 
 
+def _vars(ctx: Context, node: ast.AST, *x: Value) -> Value:
+    if not x:
+        refuse_names(ctx.refuse, "vars", node)
+    try:
+        return get_attribute(ctx, x[0], "__dict__", node)
+    except AttributeError:
+        raise TypeError("vars() argument must have __dict__ attribute") from None
+
+
+def refuse_names(refuse: Callable[..., NoReturn], label: str, node: ast.AST) -> NoReturn:
+    refuse(
+        node,
+        f"`{label}` is not in the language",
+        why="which names it reads or binds cannot be told from the source",
+        instead="write the code out, or pass the values as arguments",
+    )
+
+
 def _check_name(ctx: Context, node: ast.AST, name: Value) -> None:
     """Raises Python's TypeError for the name of an attribute that is no str."""
     if not isinstance(name, str):
@@ -447,6 +465,7 @@ BUILTINS: dict[Any, Implementation] = {
     getattr: _getattr,
     setattr: _setattr,
     hasattr: _hasattr,
+    vars: _vars,
     callable: _callable,
     slice: _slice,
     divmod: _asking(divmod, "__divmod__"),

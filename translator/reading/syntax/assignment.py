@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from ... import make
 from ...errors import Diagnostic, ShapeError, UnsupportedError
 from ...ir import Var
 from ..core.context import Context, name_result
 from ..core.growing import Growing, add_item
+from ..core.reach import objects_of
 from ..core.values import SHARED, Flat, Frame, Masked, Ref, Value
 from ..facts.names import lookup
 from ..facts.overlaps import check_parts
@@ -101,10 +104,30 @@ def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: 
     if attr in ("real", "imag") and type(owner) is Ref:
         store(ctx, get_attribute(ctx, owner, attr, node), Ellipsis, value, node)
         return
+    if attr == "shape" and type(owner) is Ref and _shaped_anew(ctx, owner, value, node):
+        return
     if isinstance(owner, Ref | Var):
         what = f"an array's `.{attr}` cannot be assigned"
         ctx.cut(node, what, instead="make a new array: x.reshape(...), x.astype(...)")
     set_attribute(ctx, owner, attr, value, node)
+
+
+def _shaped_anew(ctx: Context, owner: Ref, shape: Value, node: ast.AST) -> bool:
+    """`x.shape = s` of an array that only names of this function lead to, outside of loops and branches: from then on
+    they are its memory in the other shape.
+    """
+    frame = ctx.frame
+    names = [k for k, v in frame.env.items() if v is owner]
+    others = {k: v for k, v in frame.env.items() if v is not owner}
+    kept = ctx.keeps_changes and any(cell is owner.cell for _, cell in ctx.callers.arrays)
+    inside = all(s is not frame.statement for s in getattr(frame.source.node, "body", ()))
+    if not names or kept or inside or any(v is owner for v in objects_of(frame, others)):
+        return False
+    shaped = ctx.call(np.reshape, [owner, shape], {}, node)
+    if type(shaped) is not Ref or shaped.cell is not owner.cell:
+        return False
+    frame.env.update(dict.fromkeys(names, shaped))
+    return True
 
 
 def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:

@@ -46,7 +46,7 @@ from ..provided import draws
 from ..provided.functional import call_update
 from ..provided.hooks import call_hook, is_hook
 from ..provided.methods import call_method, scatter
-from ..provided.pythonic import builtin_for, vectorized
+from ..provided.pythonic import builtin_for, refuse_names, vectorized
 from ..provided.transformed import call_transformed
 from ..text.libraries import accelerated_function, is_library
 from ..text.nodes import nodes_of
@@ -54,7 +54,7 @@ from ..uses.handlers import call_handler, leave_to_cpython
 from ..uses.iteration import known_items
 from ..uses.protocols import special
 from . import comprehensions
-from .compiled import call_compiled, origin_of, refuse_names, spelled
+from .compiled import call_compiled, origin_of, spelled
 
 
 @functools.lru_cache(maxsize=1024)

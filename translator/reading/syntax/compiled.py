@@ -7,8 +7,7 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ..facts import streams
 from ..functions.constructing import PURE_MODULES
 from ..parts.known import run_known
 from ..provided import draws
+from ..provided.pythonic import refuse_names
 from ..provided.standard import GETTERS, call_getter
 from ..uses.stores import cut_changed_bytes
 
@@ -75,15 +75,6 @@ def _may_change_bytes(f: Any, module: str, args: list[Value]) -> bool:
     return module in ("operator", "_operator") and bool(args) and isinstance(args[0], bytearray)
 
 
-def refuse_names(refuse: Callable[..., NoReturn], label: str, node: ast.AST) -> NoReturn:
-    refuse(
-        node,
-        f"`{label}` is not in the language",
-        why="which names it reads or binds cannot be told from the source",
-        instead="write the code out, or pass the values as arguments",
-    )
-
-
 def call_compiled(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """A compiled function of known values, when it is known to be pure."""
     if isinstance(f, GETTERS):
@@ -92,7 +83,7 @@ def call_compiled(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Val
     if f is print:
         ctx.cut(node, "`print` handed to another function cannot be compiled", instead="write a loop that prints")
     if getattr(f, "__name__", "") in _NAMES:
-        of_object = f in (vars, dir) and bool(args)
+        of_object = f is dir and bool(args)
         refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
     if _may_change_bytes(f, module, args):
         cut_changed_bytes(ctx, node)

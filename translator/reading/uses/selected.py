@@ -244,6 +244,16 @@ def _quantile(ctx: Context, s: Masked, name: str, rest: list[Value], kwargs: dic
     return ctx.call(np.where, [ctx.wrap(nan), dtype.type(np.nan), found], {}, node)
 
 
+def _sorted(ctx: Context, s: Masked, again: Callable[..., Value]) -> Value:
+    """np.sort(s): the first so many of the whole in order, with what is not selected, as NaN, behind them."""
+    x = ctx.read(s.whole)
+    if len(s.parts) != 1 or x.aval.ndim != 1 or x.aval.dtype.kind not in "fiu":
+        return NotImplemented
+    last = np.nan if x.aval.dtype.kind == "f" else np.iinfo(x.aval.dtype).max
+    ordered = again([Ref(ctx.cell(filled(ctx, condition(ctx, s), x, last)))])
+    return Masked(ordered, (Bounds(0, count(ctx, s, 0), 1, x.aval.shape[0]),))
+
+
 def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]) -> Value:
     """np.linalg.lstsq(a[mask], b[mask]) and np.polyfit(x[mask], y[mask], n): equations of zeros change no solution."""
     x, y, *rest = args
@@ -331,6 +341,8 @@ def call(
             return _elementwise_call(ctx, args, operands, node, label, lambda *xs: again(xs, kwargs))
     elif ctx.transforms and name in _QUANTILES and isinstance(s, Masked) and not kwargs.keys() - {"q", "method"}:
         found = _quantile(ctx, s, name, args[1:], kwargs, node)
+    elif ctx.transforms and name == "sort" and len(args) == 1 and isinstance(s, Masked) and not isinstance(f, str):
+        found = _sorted(ctx, s, lambda x: again(x, kwargs))
     elif ctx.transforms and name in ("lstsq", "polyfit") and len(args) > 1:
         found = _fitted(ctx, name, args, kwargs, again)
     if found is not NotImplemented:

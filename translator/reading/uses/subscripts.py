@@ -31,7 +31,7 @@ from ..core.values import (
     Value,
     describe,
 )
-from ..facts.keyed import are_choices, element_at
+from ..facts.keyed import are_choices, element_at, entry_at
 from ..facts.maybes import some
 from ..facts.runs import first, past, width_of
 from ..functions.inlining import inline
@@ -99,6 +99,8 @@ def _element(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
             return number_at(ctx, many, key, node)
         if ctx.transforms and are_choices(ctx, base):
             return element_at(ctx, list(base), key, node)
+        if ctx.transforms and type(base) is dict and are_choices(ctx, list(base.values())):
+            return entry_at(ctx, base, key, node)
         grow(ctx, (base,))
         raise
     if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
