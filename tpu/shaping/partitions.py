@@ -36,9 +36,13 @@ _DIVIDED = pattern(
 )
 
 
-def too_few_to_divide(text: str) -> bool:
-    """Whether a program (its StableHLO) has loops, and all that it does is cheap and over few elements."""
-    return "stablehlo.while" in text and not _HOSTILE_BEFORE.search(text) and max(map(math.prod, _shapes(text))) <= LARGE
+def plainly_in_vain(text: str) -> bool:
+    """Whether a program (its StableHLO) had better be compiled for one thread, as far as its text tells."""
+    sizes = [[n for n in s if n > 1] for s in _shapes(text)]
+    large, threads = [s for s in sizes if math.prod(s) > LARGE], os.cpu_count() or 1
+    if not _HOSTILE_BEFORE.search(text):
+        return "stablehlo.while" in text and not large
+    return 1 < threads <= MOST_PARTS and bool(large) and all(len(s) == 1 and s[0] % threads for s in large)
 
 
 def divides_in_vain(text: str, loaded: Any) -> bool:
