@@ -471,6 +471,25 @@ def test_kernels_over_one_uneven_axis_are_not_divided() -> None:
     assert divided(lambda x: x * x + 1 / x, (1 << 18) + 1)  # is computed in vectors all the same
 
 
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is nothing to divide between")
+def test_kernels_of_a_few_microseconds_in_loops_are_not_divided() -> None:
+    """Waking a thread takes as long."""
+
+    def divided(n: int) -> bool:
+        def differences(x: Any, y: Any) -> Any:
+            c = y.copy()
+            for k in range(1, len(x)):
+                c[k:] = (c[k:] - c[k - 1 : -1]) / (x[k:] - x[:-k])
+            return c
+
+        hlo = accelerate(differences, target="cpu").inspect(np.ones(n), np.ones(n)).hlo or ""
+        assert "while(" in hlo
+        return '"outer_dimension_partitions":["' in hlo
+
+    assert not divided(20_000)
+    assert divided(200_000)
+
+
 def test_columns_beside_rows_are_read_by_the_older_emitters() -> None:
     """1,000 x 1,000 elements took the newer ones 20 ms, where NumPy takes 2."""
 
