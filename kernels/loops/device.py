@@ -19,7 +19,21 @@ import numpy as np
 
 from ...translator.checked import Checked
 from ...translator.errors import TOO_WIDE, Diagnostic, Span, UnsupportedError, WideIntError
-from ...translator.ir import Apply, DType, For, Function, Fused, Var, While, inputs_of, walk
+from ...translator.ir import (
+    Apply,
+    Atom,
+    Block,
+    DType,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Var,
+    While,
+    inputs_of,
+    walk,
+)
 from ...translator.ops.core import ArgReduce, At, Cumulative, Dyn, Elementwise, IndexAttrs, Put, Reduce
 from ...translator.passes.groups import spans_of
 from ...translator.tree import LEAF
@@ -54,22 +68,34 @@ def plan_loop(group: Fused, name: str, scalars: frozenset[int]) -> GroupPlan:
 
 
 def fills_lanes(loop: For) -> bool:
-    """Whether all that the loop carries are arrays of which each turn writes its own row, and reads nothing."""
+    """Whether all that the loop carries are arrays of which each turn writes its own elements, and reads nothing."""
     index, *carried = loop.body.params
     turns = loop.range.static()
     if turns is None or turns.start != 0 or turns.step != 1 or loop.range.reverse:
         return False
-    puts = {s.targets[0]: s for s in loop.body.statements if isinstance(s, Apply) and isinstance(s.op, Put)}
     read = [a for s in walk(loop.body) for a in inputs_of(s)]
-    for p, r in zip(carried, loop.body.results, strict=True):
-        put = puts.get(r) if isinstance(r, Var) else None
-        if put is None or put.args[0] is not p or not isinstance(put.attrs, IndexAttrs):
-            return False
-        first = put.attrs.dims[0]
-        own = isinstance(first, At) and isinstance(first.index, Dyn) and put.args[first.index.arg] is index
-        if not own or len(turns) != p.aval.shape[0] or read.count(p) != 1 or r in read:
-            return False
-    return True
+    return all(
+        _writes_its_own(p, r, loop.body, index, len(turns), read)
+        for p, r in zip(carried, loop.body.results, strict=True)
+    )
+
+
+def _writes_its_own(p: Var, r: Atom, block: Block, index: Var, lanes: int, read: Sequence[Atom]) -> bool:
+    """Whether a block makes `r` of `p` by a store at the lane's place along an axis, or by a loop whose turns do."""
+    made = next((s for s in block.statements if not isinstance(s, If | Raise) and r in s.targets), None)
+    if made is None or read.count(p) != 1 or r in read:
+        return False
+    if isinstance(made, For):
+        k = made.targets.index(r)
+        param, result = made.body.params[1 + k], made.body.results[k]
+        return made.inits[k] is p and _writes_its_own(param, result, made.body, index, lanes, read)
+    if not (isinstance(made, Apply) and isinstance(made.op, Put) and isinstance(made.attrs, IndexAttrs)):
+        return False
+    own = [
+        isinstance(d, At) and isinstance(d.index, Dyn) and made.args[d.index.arg] is index and n == lanes
+        for d, n in zip(made.attrs.dims, p.aval.shape, strict=True)
+    ]
+    return made.args[0] is p and any(own)
 
 
 class DeviceLoop(LoopWriter):
@@ -103,7 +129,7 @@ class DeviceLoop(LoopWriter):
     def written(self, name: str, lanes: bool) -> GroupPlan:
         carried, others = arguments_of(self.group)
         places = {p: k for k, p in enumerate(self.group.body.params)}
-        count = self.loop.targets[0].aval.shape[0] if lanes else 1
+        count = len(self.loop.range.static() or ()) if lanes and isinstance(self.loop, For) else 1
         for p, target in zip(carried, self.loop.targets, strict=True):
             self._result(p, self.group.body.results.index(target))
         for p in others:

@@ -7,7 +7,8 @@
                                             out[lane] = x1
 
 As launches, every turn would read and write all that it carries; here that stays in registers. Numbers that change from
-turn to turn are computed by each thread for itself.
+turn to turn are computed by each thread for itself. What turns store, one slice each (`tape[i] = x`), and what they
+look up so (`x = tape[i]`), are elements of the lane's, too: both loops of a derivative are lanes.
 """
 
 from __future__ import annotations
@@ -36,9 +37,23 @@ from ...translator.ir import (
     const,
     inputs_of,
     may_raise,
+    walk,
 )
 from ...translator.ops import INDEX, PUT, RESHAPE
-from ...translator.ops.core import At, Cast, CastAttrs, Create, Dyn, Elementwise, IndexAttrs, Reshape, ShapeAttrs
+from ...translator.ops.core import (
+    At,
+    Cast,
+    CastAttrs,
+    Create,
+    Dyn,
+    Elementwise,
+    Index,
+    IndexAttrs,
+    Put,
+    Reshape,
+    Run,
+    ShapeAttrs,
+)
 from ...translator.passes.alignment import without_ones
 from ...translator.rewrite import Substitution
 from ..grouping import inline, is_pointwise, users_of
@@ -50,15 +65,20 @@ def as_lanes(s: For | While, block: Block) -> Flat | None:
 
     Elementwise work that makes what the loop alone reads, or reads what it gives, joins the lanes.
     """
-    shape = next((t.aval.shape for t in s.targets if t.aval.shape), ())
     users = users_of(block)
-    if 0 in shape or any(t.aval.shape != shape and (t.aval.shape or t in users) for t in s.targets):
+    tapes = _tapes(s)
+    others = [t for k, t in enumerate(s.targets) if k not in tapes]
+    shape = next((t.aval.shape for t in others if t.aval.shape), ())
+    if 0 in shape or any(t.aval.shape != shape and (t.aval.shape or t in users) for t in others):
         return None  # numbers would have to come out, too
     turns = s.range.static() if isinstance(s, For) else None
     if not shape or users.keys().isdisjoint(s.targets) or (turns is not None and len(turns) < 2):
         return None
     filled = {t: m for m in block.statements if isinstance(m, Apply) and isinstance(m.op, Create) for t in m.targets}
-    joined = _joined(s, block, users, lambda m: _Elements(s, shape, filled).fits(m))
+    stored = {s.targets[k] for k in tapes}
+    joined = _joined(
+        s, block, users, lambda m: stored.isdisjoint(inputs_of(m)) and _Elements(s, shape, filled).fits(m)
+    )
     inside = {*map(id, joined)}
     kept = [t for m in joined for t in m.targets if t.aval.shape and users.get(t, inside) - inside]
     try:
@@ -91,6 +111,41 @@ def _joined(
     return joined
 
 
+def _tapes(s: Statement) -> set[int]:
+    """Which of the values that a loop carries its turns only store into."""
+    if not isinstance(s, For):
+        return set()
+    read = [a for t in walk(s.body) for a in inputs_of(t)]
+    found = set()
+    for k, (p, r) in enumerate(zip(s.body.params[1:], s.body.results, strict=True)):
+        store = next((t for t in s.body.statements if isinstance(t, Apply) and t.targets == (r,)), None)
+        if store is not None and store.op is PUT and store.args[0] is p and read.count(p) == 1 and r not in read:
+            found.add(k)
+    return found
+
+
+def _slice(attrs: object, shape: Shape) -> tuple[int, int] | None:
+    """The axes that one whole slice of an array has: the first, and the one behind the last. None for other indices."""
+    if not isinstance(attrs, IndexAttrs):
+        return None
+    axes = list(zip(attrs.dims, shape, strict=True))
+    whole = [isinstance(d, Run) and (d.start, d.step, d.size) == (0, 1, n) for d, n in axes]
+    if not any(whole) or all(whole) or not all(w or isinstance(d, At) for d, w in zip(attrs.dims, whole, strict=True)):
+        return None
+    first, behind = whole.index(True), len(whole) - whole[::-1].index(True)
+    return (first, behind) if all(whole[first:behind]) else None
+
+
+def carried(s: For) -> list[tuple[Atom, Var]]:
+    """What a loop carries: each value before it, and its parameter."""
+    return list(zip(s.inits, s.body.params[1:], strict=True))
+
+
+def _var(a: Atom) -> Var:
+    assert isinstance(a, Var)
+    return a
+
+
 class _NeedsOthers(Exception):
     """A turn is no work on one element."""
 
@@ -104,6 +159,8 @@ class _Elements:
         self.before, self.reads = Builder(loop.span), Builder(loop.span)
         self.mapping: Substitution = {}
         self.coordinates: dict[int, Atom] = {}
+        self.flat: dict[Atom, Var] = {}  # arrays of slices with the lanes along one axis
+        self.tapes: dict[Atom, Var] = {}  # those that the loop stores into, as they are in the lanes
 
     def fits(self, s: Statement) -> bool:
         """Whether elementwise work is on the elements of the lanes."""
@@ -118,13 +175,19 @@ class _Elements:
         made = [m for s in joined for m in self.statement(s)]
         b = Builder(loop.span)
         b.statements += [*self.reads.statements, *made]
-        flats, outs, results = [], [], []
+        flats, outs, results, inits = [], [], [], []
         for t in kept:
-            aval = Aval((self.size,), t.aval.dtype)
+            aval = self.tapes[t].aval if t in self.tapes else Aval((self.size,), t.aval.dtype)
             flats.append(t if t.aval == aval else Var(t.hint, aval))
+            if t in self.tapes:
+                begin = loop.inits[loop.targets.index(t)]
+                outs.append(self.flat[begin])
+                results.append(self.tapes[t])
+                inits.append(self.begun(begin, aval))
+                continue
             outs.append(Var(t.hint, aval))
             results.append(b.apply(PUT, outs[-1], self.mapping[t], self.lane, attrs=IndexAttrs((At(Dyn(2)),))))
-        inits = tuple(make.empty(self.before, f.aval.shape, f.aval.dtype) for f in flats)
+            inits.append(make.empty(self.before, aval.shape, aval.dtype))
         body = b.block((self.lane, *outs), results)
         numbers = Range(const(0), const(self.size), const(1))
         after = tuple(
@@ -132,7 +195,7 @@ class _Elements:
             for t, flat in zip(kept, flats, strict=True)
             if t is not flat
         )
-        lanes = For(tuple(flats), numbers, inits, body, parallel=True, span=loop.span)
+        lanes = For(tuple(flats), numbers, tuple(inits), body, parallel=True, span=loop.span)
         return Flat(tuple(self.before.statements), lanes, after)
 
     # ---- statements of one element -----------------------------------------------------------------
@@ -149,7 +212,9 @@ class _Elements:
                 return [If(self.fresh(s.targets), condition, *branches, s.span)]
             case For(parallel=False):
                 start, stop, step = map(self.element, (s.range.start, s.range.stop, s.range.step))
-                turns, inits = Range(start, stop, step, s.range.reverse), tuple(map(self.element, s.inits))
+                turns = Range(start, stop, step, s.range.reverse)
+                self.begin_tapes(s)
+                inits = tuple(self.flat[a] if p in self.tapes else self.element(a) for a, p in carried(s))
                 body = self.block(s.body)
                 return [For(self.fresh(s.targets), turns, inits, body, span=s.span)]
             case While():
@@ -163,7 +228,8 @@ class _Elements:
     def block(self, block: Block) -> Block:
         params = self.fresh(block.params)
         statements = [made for s in block.statements for made in self.statement(s)]
-        return Block(params, tuple(statements), tuple(map(self.element, block.results)))
+        results = tuple(self.tapes[a] if a in self.tapes else self.element(a) for a in block.results)
+        return Block(params, tuple(statements), results)
 
     def apply(self, s: Apply) -> Sequence[Statement]:
         (target,) = s.targets
@@ -177,13 +243,82 @@ class _Elements:
             case Reshape(name="broadcast_to"):
                 self.mapping[target] = self.element(s.args[0])
                 return []
+            case Index() if not target.aval.shape and isinstance(s.attrs, IndexAttrs):  # one number for all lanes
+                x, *rest = s.args
+                if x in self.mapping or x in self.tapes or not all(isinstance(d, At) for d in s.attrs.dims):
+                    raise _NeedsOthers
+                return [Apply(self.fresh(s.targets), s.op, (x, *map(self.element, rest)), s.attrs, s.span)]
+            case Index() if target.aval.shape == self.shape:
+                x = self.slices(s)
+                places, dims = self.places(s, 1)
+                return [Apply(self.fresh(s.targets), s.op, (x, *places), dims, s.span)]
+            case Put() if target in self.tapes:
+                x, value = self.tapes[s.args[0]], self.element(s.args[1])
+                places, dims = self.places(s, 2)
+                return [Apply((self.tapes[target],), s.op, (x, value, *places), dims, s.span)]
         raise _NeedsOthers
 
     def fresh(self, variables: Sequence[Var]) -> tuple[Var, ...]:
-        """Numbers for what the variables are at one element."""
+        """Numbers for what the variables are at one element; tapes for those that are."""
         for v in variables:
-            self.mapping[v] = Var(v.hint, self.one(v.aval))
-        return tuple(self.mapping[v] for v in variables)  # type: ignore[misc]
+            if v not in self.tapes:
+                self.mapping[v] = Var(v.hint, self.one(v.aval))
+        return tuple(self.tapes.get(v) or self.mapping[v] for v in variables)  # type: ignore[misc]
+
+    # ---- slices of arrays --------------------------------------------------------------------------
+
+    def begin_tapes(self, s: For) -> None:
+        """The tapes that the lanes' own loop carries, through it."""
+        for k in _tapes(s):
+            param, target, result, init = s.body.params[1 + k], s.targets[k], s.body.results[k], s.inits[k]
+            (store,) = [t for t in s.body.statements if isinstance(t, Apply) and t.targets == (result,)]
+            if s is not self.loop or not isinstance(init, Var) or init in self.flat or not isinstance(result, Var):
+                raise _NeedsOthers
+            aval = Aval(self.flat_shape(store, param.aval.shape), param.aval.dtype)
+            self.flat[init] = Var(target.hint, aval)
+            self.tapes.update((v, Var(v.hint, aval)) for v in (param, result, target))
+
+    def begun(self, init: Atom, aval: Aval) -> Atom:
+        """What a tape is before the loop."""
+        if init in self.filled and self.filled[init].op.name == "empty":  # type: ignore[index]
+            return make.empty(self.before, aval.shape, aval.dtype)
+        return make.reshape(self.before, init, aval.shape)
+
+    def slices(self, s: Apply) -> Var:
+        """The array from outside of the loop of which a statement takes a slice."""
+        x = s.args[0]
+        if not isinstance(x, Var) or x in self.mapping or x in self.tapes:
+            raise _NeedsOthers
+        if x not in self.flat:
+            shape = self.flat_shape(s, x.aval.shape)
+            self.flat[x] = x if shape == x.aval.shape else _var(make.reshape(self.before, x, shape))
+        if self.flat[x].aval.shape != self.flat_shape(s, x.aval.shape):
+            raise _NeedsOthers
+        return self.flat[x]
+
+    def flat_shape(self, s: Apply, shape: Shape) -> Shape:
+        """An array's shape with one axis for the slices that a statement takes or stores."""
+        axes = _slice(s.attrs, shape)
+        if axes is None or shape[slice(*axes)] != self.shape:
+            raise _NeedsOthers
+        return (*shape[: axes[0]], self.size, *shape[axes[1] :])
+
+    def places(self, s: Apply, first: int) -> tuple[list[Atom], IndexAttrs]:
+        """The indices of a slice at the lane's element, and where they stand behind the `first` arguments."""
+        assert isinstance(s.attrs, IndexAttrs)
+        found: list[Atom] = []
+        dims: list[At] = []
+        for d in s.attrs.dims:
+            place: Atom = self.lane
+            if isinstance(d, At):
+                if isinstance(d.index, int):
+                    dims.append(d)
+                    continue
+                place = self.element(s.args[d.index.arg])
+            if place is not self.lane or self.lane not in found:  # the axes of the slice are one
+                found.append(place)
+                dims.append(At(Dyn(first + len(found) - 1)))
+        return found, IndexAttrs(tuple(dims))
 
     def one(self, aval: Aval) -> Aval:
         """The type of one element of what is stretched over the loop's arrays."""
@@ -195,6 +330,8 @@ class _Elements:
         return replace(aval, shape=())
 
     def element(self, a: Atom) -> Atom:
+        if a in self.tapes:
+            raise _NeedsOthers
         if a in self.mapping or not a.aval.shape:
             return self.mapping.get(a, a) if isinstance(a, Var) else a
         if isinstance(a, Const):

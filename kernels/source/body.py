@@ -13,7 +13,7 @@ from ...translator.ir import DType
 from ...translator.ops.shapes import c_strides
 from ...translator.records import dataclass
 from ..loops.reductions import RUNNING
-from ..rows.divisors import Divisors
+from ..rows.divisors import Divisors, is_by_one_number
 from ..rows.online import gather, online_of
 from ..settling.loose import contracted, loose_values, normal_roots
 from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
@@ -152,6 +152,8 @@ class Body:
                     text = text.replace("tl.sqrt(" if self.triton else "quick_sqrt(", "normal_sqrt(")
                 if self.triton and (v.along or not self.lowered.axes):
                     text = text.replace("tl.sqrt_rn(", "exact_sqrt(")  # of blocks; of rows it is one number a program
+                if self.triton and is_by_one_number(self, v):
+                    text = text.replace("tl.div_rn(", "quotient(")
                 return [self.declare(v, text)]
             case Fold():
                 raise AssertionError("reductions are written by their pass")

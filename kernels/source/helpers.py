@@ -32,6 +32,61 @@ def exact_sqrt(x):
     return root"""
 )
 
+_SHARE = """\
+        mul.rn.f32 p, {x}, {inverse}; neg.f32 e, {x}; fma.rn.f32 e, p, {y}, e; neg.f32 e, e;
+        fma.rn.f32 {z}, e, {inverse}, p; abs.f32 e, {z}; setp.ge{both}.f32 plain, e, {least}{before};
+"""
+_NOTHING = """\
+        mul.rn.f32 p, {x}, {inverse}; setp.eq.f32 zero, {x}, 0f00000000; setp.eq.and.f32 zero, p, 0f00000000, zero;
+        @zero mov.f32 {z}, p; abs.f32 e, {z}; setp.ge.or.f32 zero, e, {least}, zero; {all};
+"""
+
+
+def _of_each(line: str) -> str:
+    """The line for each of four quotients."""
+    return "".join(
+        line.format(
+            x=f"${4 + k}",
+            y=f"${8 + k}",
+            inverse=f"${12 + k}",
+            least=f"${16 + k}",
+            z=f"${k}",
+            both=".and" * (k > 0),
+            before=", plain" * (k > 0),
+            all="and.pred plain, plain, zero" if k else "mov.pred plain, zero",
+        )
+        for k in range(4)
+    )
+
+
+_QUOTIENT = (
+    """@triton.jit
+def quotient(x, y):
+    # x / y of many x by one y: the product with 1 / y, and what that lacks of the quotient, where neither 1 / y nor
+    # that is subnormal: of quotients below `least`, which may be infinite, it may be. Four at a time, one branch for
+    # all leads to what zeros need, and another one to division.
+    if x.numel < 1024:
+        z = tl.div_rn(x, y)
+    else:
+        inverse = tl.div_rn(tl.full(y.shape, 1.0, tl.float32), y)
+        size = tl.abs(inverse)
+        least = tl.where(size >= 1.17549435e-38, tl.maximum(size * 7.888609e-31, 2.3509887e-38), float("inf"))
+        z = tl.inline_asm_elementwise('''{
+        .reg .pred plain, zero;
+        .reg .f32 p, e;
+"""
+    + _of_each(_SHARE)
+    + "        @plain bra done;\n"
+    + _of_each(_NOTHING)
+    + """\
+        @plain bra done;
+        div.rn.f32 $0, $4, $8; div.rn.f32 $1, $5, $9; div.rn.f32 $2, $6, $10; div.rn.f32 $3, $7, $11;
+        done:
+        }''', "=&f,=&f,=&f,=&f,f,f,f,f,f,f,f,f,f,f,f,f,f,f,f,f", [x, y, inverse, least],
+        dtype=tl.float32, is_pure=True, pack=4)
+    return z"""
+)
+
 TRITON_HELPERS = {
     "product_of": """@triton.jit
 def product_of(a, b):
@@ -75,6 +130,7 @@ def single_tanh(x):
     )
     return tl.where(tl.abs(x) < 0.6, small, libdevice.copysign(tl.fma(share, -2.0, 1.0), x))""",
     "exact_sqrt": _EXACT_SQRT,
+    "quotient": _QUOTIENT,
     "quick_tanh": """@triton.jit
 def quick_tanh(x):
     # For what is rounded to half precision: a ratio of polynomials, off by at most 2^-20 of itself. Its numerator

@@ -226,6 +226,8 @@ def decomposition(space: Space, divide: str, dividers: Mapping[str, str] | None 
 def divider(n: int) -> tuple[int, int]:
     """The multiplier and the shift that divide by n: i // n == (i * multiplier // 2**32 + i) >> shift for all
     0 <= i < 2**31 (T. Granlund and P. L. Montgomery, Division by invariant integers using multiplication, 1994).
+    By an extent of 0 no index is divided.
     """
+    n = max(n, 1)
     shift = (n - 1).bit_length()
     return ((1 << 32) * ((1 << shift) - n)) // n + 1, shift

@@ -218,9 +218,9 @@ def _with_zeros_as_leaves(t: TreeDef) -> TreeDef:
 def _wanted(form: Form) -> Lanes:
     """The form of control flow that differs between lanes, chosen by the target unless the user chose."""
     if form != "auto":
-        return Lanes(form)
+        return Lanes(form, derived=purpose().derives)
     if purpose().derives:
-        return Lanes("lockstep", "a derivative of the batch is taken")
+        return Lanes("lockstep", "a derivative of the batch is taken", derived=True)
     match purpose().target:
         case "cpu":
             return Lanes("auto")

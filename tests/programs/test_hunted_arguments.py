@@ -257,6 +257,11 @@ def bins_between_edges(x, edges):
     return np.histogram(x, edges), np.histogramdd((x, x), [edges, 2])
 
 
+@CASES((np.zeros((5, 2)),), (np.zeros((2, 3, 2)),), ([np.zeros((2, 2))],))
+def bins_of_samples(x):
+    return np.histogramdd(x, 2)
+
+
 @CASES((np.eye(3), 0.1, None), (np.eye(3), None, 0.1), (np.eye(3), 0.1, 0.1))
 def two_tolerances(a, tol, rtol):
     return np.linalg.matrix_rank(a, tol, rtol=rtol)

@@ -340,6 +340,7 @@ def test_division_by_multipliers() -> None:
         i = np.clip(np.concatenate([multiples - 1, multiples, multiples + 1, [2**31 - 1]]), 0, 2**31 - 1)
         assert 0 < multiplier < 2**32
         np.testing.assert_array_equal((i * multiplier // 2**32 + i) >> shift, i // n)
+    assert layout.divider(0) == layout.divider(1)
 
 
 def test_positions_of_more_than_31_bits(backend: HostCuda) -> None:

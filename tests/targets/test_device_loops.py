@@ -251,7 +251,7 @@ def turns(x: Any) -> Any:
     """Arrays that change places."""
     a, b = np.zeros(3), np.ones(3)
     for i in range(x.shape[0]):
-        a, b = b, a + x[i]
+        a, b = b, a + x[i] + b[0]
     return a, b
 
 

@@ -1,4 +1,4 @@
-"""Quotients of a row's elements by one number, in CUDA kernels: the bits of division, whatever is divided by what."""
+"""Quotients of a row's elements by one number: the bits of division, whatever is divided by what."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from host_cuda import HostCuda
 from product_programs import Case
 
 from untraced.kernels.ahead import compile_program
+from untraced.kernels.launching.backend import Backend
 from untraced.kernels.launching.executor import GpuExecutor, kernels_of
 from untraced.kernels.rows import held
 
@@ -42,6 +43,20 @@ def test_they_are_those_of_division(columns: int, kept: bool, monkeypatch: pytes
     (kernel,) = kernels_of(function, "cuda")
     assert " = quotient(x, divisor_1_divides);" in kernel.source
     (got,), (want,) = GpuExecutor(function, HostCuda())(list(case.args)), case.expected()
+    numbers = ~np.isnan(want)
+    np.testing.assert_array_equal(np.isnan(got), ~numbers)
+    np.testing.assert_array_equal(got.view("u4")[numbers], want.view("u4")[numbers])
+
+
+def test_those_of_triton_are(interpreter: Backend) -> None:
+    """1024 and more at once by the reciprocal, in assembler, fewer by division; zeros without division."""
+    x, y = any_bits((24, 1030), 0), any_bits((24, 1), 1)
+    x[:, : len(DIVIDENDS)], y[: len(DIVISORS), 0] = DIVIDENDS, DIVISORS
+    x[20:, 40:600], y[20:] = 0, 3
+    case = Case(shares, (x, np.repeat(y, 1030, axis=1)))
+    function = case.translated("triton")
+    assert "quotient_1 = quotient(x, divisor_1)" in kernels_of(function, "triton")[0].source
+    (got,), (want,) = GpuExecutor(function, interpreter)(list(case.args)), case.expected()
     numbers = ~np.isnan(want)
     np.testing.assert_array_equal(np.isnan(got), ~numbers)
     np.testing.assert_array_equal(got.view("u4")[numbers], want.view("u4")[numbers])

@@ -62,6 +62,13 @@ def test_numbers_in_kernels_are_those_of_cpython(function: Callable[..., Any], b
             np.testing.assert_allclose(got, want, 1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(2, 0, 5), (0, 5, 5), (5, 5, 0)])
+def test_arrays_of_nothing(shape: tuple[int, ...], backend: Any) -> None:
+    x = np.zeros(shape, np.float32)
+    (got,) = GpuExecutor(translated(integers, (KEY, x), backend.language), backend, H200)([KEY, x])
+    assert (got.shape, got.dtype) == (shape, integers(KEY, x).dtype)
+
+
 @pytest.mark.parametrize("language", ["triton", "cuda"])
 def test_no_bits_are_stored(language: str) -> None:
     """One kernel, which reads the array and writes the result: the bits exist in registers only."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import ptx_on_host
 import triton.language as tl
 from scipy import special
 from triton.runtime import interpreter
@@ -269,12 +270,17 @@ def atomic_watched(self: Any, op: Any, ptr: Any, val: Any, mask: Any, *rest: Any
 
 def by_assembler(text: str, constraints: str, args: Any, dtype: Any, is_pure: bool, pack: int) -> Any:
     """The instructions that generated kernels name, of which the interpreter has none."""
-    (x,) = args
+    x = args[0]
+    if text.startswith("{"):  # several, of `pack` elements
+        numbers = [np.broadcast_to(a.handle.data, x.handle.data.shape).reshape(-1, pack) for a in args]
+        made = ptx_on_host.run(text, pack, [n[:, k] for n in numbers for k in range(pack)])
+        data = np.stack(made, axis=1).reshape(x.handle.data.shape)
+        return tl.tensor(interpreter.TensorHandle(data, dtype), x.type)
     if text.startswith("cvt.rn.bf16x2.f32"):
         return x.to(tl.bfloat16)
     if text.startswith("rcp.approx.ftz.f32"):
         return 1.0 / x
-    if "sqrt.rn.f32" in text or text.startswith("sqrt.approx.ftz.f32"):
+    if text.startswith("sqrt.approx.ftz.f32"):
         return tl.sqrt_rn(x)
     assert text.startswith("ex2.approx.ftz.f32"), text
     found = tl.exp2(x)

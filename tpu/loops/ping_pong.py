@@ -16,7 +16,8 @@ around loops that do much more than such a copy stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -52,6 +53,9 @@ LARGEST = 1 << 24  # elements of which it is looked at which of them several sto
 WORTH_COPYING = 8  # operations of inner loops on each element beside which its copy does not count
 INDEX = Aval((), np.dtype(np.int64), weak=True)
 
+_Readers = defaultdict[Var, list[Statement | None]]
+"""The statements that use each variable; None where a block gives it back."""
+
 
 def ping_pong(function: Function) -> Function:
     """Apply to every loop of the program where it helps; the same function object where there is none."""
@@ -64,10 +68,10 @@ def _block(block: Block) -> Block:
     for s in block.statements:
         inner = _inside(s)
         if isinstance(inner, For):
-            stores = [c for c in range(len(inner.inits)) if _stores(inner, c)]
+            stores = _stored(inner)
             copied = sum(inner.inits[c].aval.size for c in stores)
             if isinstance(s, For) and copied * WORTH_COPYING <= sum(work(x) for x in s.body.statements if _is_loop(x)):
-                stores = []
+                stores = {}
             statements += _doubled(inner, stores) if stores else [inner]
         else:
             statements.append(inner)
@@ -89,17 +93,23 @@ def _inside(s: Statement) -> Statement:
             return s
 
 
-def _stores(loop: For, position: int) -> Apply | None:
-    """The first store into the carried value, if storing at fixed places is all the loop does to it, and nothing reads
-    places of the other buffer before they are stored into again.
+def _stored(loop: For) -> Mapping[int, Apply]:
+    """The first store into each carried value to which storing at fixed places is all that the loop does, if nothing
+    reads places of the other buffer before they are stored into again.
     """
-    param = loop.body.params[position + 1]
-    result = loop.body.results[position]
-    if param.aval.size < SMALLEST or not isinstance(result, Var):
-        return None
+    large = [c for c, v in enumerate(loop.inits) if v.aval.size >= SMALLEST]
+    if not large:
+        return {}
     made = {t: s for s in loop.body.statements for t in s.targets}
+    readers = _readers(loop.body)
+    firsts = {c: _first_store(loop, c, made, readers) for c in large}
+    return {c: first for c, first in firsts.items() if first is not None}
+
+
+def _first_store(loop: For, position: int, made: Mapping[Var, Statement], readers: _Readers) -> Apply | None:
+    param = loop.body.params[position + 1]
     puts: list[Apply] = []
-    value: Atom = result
+    value: Atom = loop.body.results[position]
     while isinstance(value, Var) and value is not param:
         s = made.get(value)
         if not isinstance(s, Apply) or s.op is not ops.PUT or len(s.args) > 2:
@@ -108,10 +118,10 @@ def _stores(loop: For, position: int) -> Apply | None:
         value = s.args[0]
     if not puts or value is not param or not _is_read(loop.body, param, puts[0]):
         return None
-    return None if len(puts) > 1 and _reads_stale(loop.body, puts) else puts[0]
+    return None if len(puts) > 1 and _reads_stale(readers, puts) else puts[0]
 
 
-def _reads_stale(body: Block, puts: Sequence[Apply]) -> bool:
+def _reads_stale(readers: _Readers, puts: Sequence[Apply]) -> bool:
     """Whether something reads, between the stores, what only later ones store: in the other buffer it is two iterations
     old. A part of the array may, where it is stored as it is and overwritten then (the corners of u[0] = u[1]).
     """
@@ -125,14 +135,14 @@ def _reads_stale(body: Block, puts: Sequence[Apply]) -> bool:
     for put, following, version in zip(puts, puts[1:], versions, strict=False):
         value = parts.get(put.args[1], False)
         stale[_key(put)] = value
-        for reader in _readers(body, version):
+        for reader in readers[version]:
             if reader is following and version is not following.args[1]:
                 continue
             part = reader if isinstance(reader, Apply) and isinstance(reader.op, Index) else None
             found = stale if part is None or len(part.args) > 1 else stale[_key(part)]
             if not np.any(found):
                 continue
-            if part is None or len(part.args) > 1 or _readers(body, part.targets[0]) != [following]:
+            if part is None or len(part.args) > 1 or readers[part.targets[0]] != [following]:
                 return True
             parts[part.targets[0]] = found.copy()
     stale[_key(puts[-1])] = parts.get(puts[-1].args[1], False)
@@ -144,11 +154,15 @@ def _key(s: Apply) -> tuple[Any, ...]:
     return numpy_index(s.attrs, ())
 
 
-def _readers(body: Block, v: Var) -> list[Statement | None]:
-    """The statements that use a variable; None where a block gives it back."""
-    blocks = [body, *(b for s in walk(body) for b in blocks_of(s))]
-    used: list[Statement | None] = [s for s in walk(body) if v in inputs_of(s)]
-    return used + [None for b in blocks if v in b.results]
+def _readers(body: Block) -> _Readers:
+    readers: _Readers = defaultdict(list)
+    for s in walk(body):
+        for v in {x for x in inputs_of(s) if isinstance(x, Var)}:
+            readers[v].append(s)
+    for block in (body, *(b for s in walk(body) for b in blocks_of(s))):
+        for v in {x for x in block.results if isinstance(x, Var)}:
+            readers[v].append(None)
+    return readers
 
 
 def _is_read(body: Block, param: Var, put: Apply) -> bool:
@@ -161,7 +175,7 @@ def _is_read(body: Block, param: Var, put: Apply) -> bool:
     return uses(body) and all(r is not param for r in body.results)
 
 
-def _doubled(loop: For, stores: Sequence[int]) -> list[Statement]:
+def _doubled(loop: For, stores: Mapping[int, Apply]) -> list[Statement]:
     b = Builder(loop.span)
     trips = _trip_count(b, loop.range)
     k = Var("k", INDEX)
@@ -171,10 +185,10 @@ def _doubled(loop: For, stores: Sequence[int]) -> list[Statement]:
 
     inner = Builder(loop.span)
     even = make.multiply(inner, k, 2)
-    first = _step(inner, loop, _index(inner, loop.range, trips, even), front, dict(zip(stores, back, strict=True)))
-    second = _step(
-        inner, loop, _index(inner, loop.range, trips, make.add(inner, even, 1)), first, {c: front[c] for c in stores}
-    )
+    into_back = dict(zip(stores.values(), back, strict=True))
+    first = _step(inner, loop, _index(inner, loop.range, trips, even), front, into_back)
+    into_front = {s: front[c] for c, s in stores.items()}
+    second = _step(inner, loop, _index(inner, loop.range, trips, make.add(inner, even, 1)), first, into_front)
     body = inner.block([k, *front, *back], [*second, *(first[c] for c in stores)])
 
     targets = tuple(Var(t.hint, t.aval) for t in loop.targets)
@@ -187,21 +201,20 @@ def _doubled(loop: For, stores: Sequence[int]) -> list[Statement]:
     odd = make.equal(b, make.remainder(b, trips, 2), 1)
     tail = Builder(loop.span)
     last = _index(tail, loop.range, trips, make.subtract(tail, trips, 1))
-    stepped = _step(tail, loop, last, targets, dict(zip(stores, spare, strict=True)))
+    stepped = _step(tail, loop, last, targets, dict(zip(stores.values(), spare, strict=True)))
     b.append(If(loop.targets, odd, tail.block((), stepped), Block((), (), targets), loop.span))
     return b.statements
 
 
-def _step(b: Builder, loop: For, index: Atom, carried: Sequence[Atom], buffers: dict[int, Atom]) -> list[Atom]:
-    """One iteration over `carried`, storing into `buffers` (carry position -> array) in place of the carried arrays."""
+def _step(b: Builder, loop: For, index: Atom, carried: Sequence[Atom], buffers: dict[Apply, Var]) -> list[Atom]:
+    """One iteration over `carried`, storing into `buffers` (by first store) in place of the carried arrays."""
     mapping: Substitution = dict(zip(loop.body.params, (index, *carried), strict=True))
-    firsts = {_stores(loop, c): buffer for c, buffer in buffers.items()}
     for s in loop.body.statements:
-        if isinstance(s, Apply) and s in firsts:
+        if isinstance(s, Apply) and s in buffers:
             (target,) = s.targets
             value = substitute(s.args[1], mapping)
             fresh = Var(target.hint, target.aval)
-            b.append(Apply((fresh,), s.op, (firsts[s], value), s.attrs, s.span))
+            b.append(Apply((fresh,), s.op, (buffers[s], value), s.attrs, s.span))
             mapping[target] = fresh
         else:
             b.append(copy_statement(s, mapping))

@@ -17,8 +17,9 @@ NumPy would.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,11 @@ from .. import make, ops
 from ..bounds import Status, index_status, interval_of
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Block, Const, For, If, Raise, Range, Var, While, const, may_raise
-from ..ops.core import TAPE_AVAL, At, Dim, Dyn, Gather, IndexAttrs, Run
+from ..ops.core import TAPE_AVAL, At, Dim, Dyn, Gather, IndexAttrs, Linalg, Run
 from ..rewrite import Substitution, copy_block
 from ..thrown import settled
+from . import company, stores
 from . import lists as batch_lists
-from . import stores
 from .rules import Value, batched_aval, elementwise, pad, renamed, spread
 from .spread import read_in, shares_index
 
@@ -54,10 +55,13 @@ def branch(batcher: Batcher, s: If) -> None:
     before = dict(batcher.mapping)
     results: list[list[Value]] = []
     for block, lanes in ((s.then, condition.atom), (s.orelse, make.logical_not(batcher.b, condition.atom))):
-        with batcher.masked(lanes, block):
+        with batcher.masked(lanes, block) as mask:
             batcher.chosen_later.difference_update(block.results[k] for k in stored)
-            batcher.statements(block.statements)
-        results.append([batcher.value(r) for r in block.results])
+            if company.is_needed(batcher, block):
+                results.append(_if_any(batcher, block, mask.some, stored))
+            else:
+                batcher.statements(block.statements)
+                results.append([batcher.value(r) for r in block.results])
         batcher.mapping.update((old, results[0][k].atom) for k, old in stored.items() if old in batcher.batched)
     batcher.mapping.update((old, before.get(old, old)) for old in stored.values())
     for k, (t, x, y) in enumerate(zip(s.targets, *results, strict=True)):
@@ -65,6 +69,30 @@ def branch(batcher: Batcher, s: If) -> None:
             batcher.mapping[t] = x.atom if s.orelse.results[k] is stored[k] else y.atom
         else:
             batcher.define(t, partial(_choose, batcher, condition.atom, x, y))
+
+
+def _if_any(batcher: Batcher, block: Block, some: Atom, stored: Mapping[int, Var]) -> list[Value]:
+    """The results of a side of a branch, which runs if any element takes it; the others run it in company of that."""
+    defined = {t for s in block.statements for t in s.targets}
+    made = {k: r for k, r in enumerate(block.results) if r in defined}
+    with batcher.block() as b, company.kept(batcher, block, stored.values()):
+        batcher.statements(block.statements)
+        found = {k: batcher.as_target(r, r) if isinstance(r, Var) else r for k, r in made.items()}
+        then = b.block((), list(found.values()))
+    with batcher.block() as b:
+        absent = [
+            batcher.as_target(stored[k], r) if k in stored else nothing(b, found[k].aval) for k, r in made.items()
+        ]
+        orelse = b.block((), absent)
+    targets = {k: Var(made[k].hint, atom.aval) for k, atom in found.items()}
+    batcher.b.append(If(tuple(targets.values()), some, then, orelse, batcher.b.span))
+    values = [batcher.value(r) for r in block.results]
+    return [replace(v, atom=targets[k]) if k in targets else v for k, v in enumerate(values)]
+
+
+def nothing(b: Builder, aval: Aval) -> Atom:
+    """A value of this type that nobody asks for."""
+    return const(aval.dtype.type(0).item()) if aval.weak else make.zeros(b, aval.shape, aval.dtype)
 
 
 def _choose(batcher: Batcher, lanes: Atom, x: Value, y: Value) -> Atom:
@@ -149,11 +177,15 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
 
 def _masked_body(batcher: Batcher, s: For, active: Atom) -> list[Atom]:
     stored = stores.kept_by_stores(batcher, s.body, s.body.params[1:]) | batch_lists.carried(s.body.params[1:])
-    with batcher.masked(active, s.body, const(True)):
-        assert batcher.mask is not None
-        lanes = batcher.mask.lanes  # of those that run the loop
-        batcher.statements(s.body.statements)
-    return kept_where(batcher, lanes, s.body.results, s.body.params[1:], stored)
+    with batcher.masked(active, s.body, const(True)) as mask:
+        _statements(batcher, s.body, [s.body.params[1 + k] for k in stored])
+    return kept_where(batcher, mask.lanes, s.body.results, s.body.params[1:], stored)
+
+
+def _statements(batcher: Batcher, block: Block, stored: Sequence[Var]) -> None:
+    """Those of a loop's body under a mask; `stored`: the carried values that they store into."""
+    with company.kept(batcher, block, stored) if company.is_needed(batcher, block) else nullcontext():
+        batcher.statements(block.statements)
 
 
 def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:
@@ -225,18 +257,15 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
     with batcher.block() as inner:
         condition = inner.block((asked, *names), (make.any(inner, asked),))
     params = [batcher.fresh(p) for p in carried]
-    outer = batcher.mask
     stored = stores.kept_by_stores(batcher, s.body, carried)
     for_all = {k for k, (p, t) in enumerate(zip(carried, s.targets, strict=True)) if _is_for_all(batcher, p, t)}
     with batcher.block() as inner:
-        batcher.mask = None  # `active` lies within it
-        with batcher.masked(active, s.body, const(True)):
-            batcher.statements(s.body.statements)
+        with batcher.masked(active, s.body, const(True), within=True):
+            _statements(batcher, s.body, [carried[k] for k in stored])
         results = kept_where(batcher, active, s.body.results, carried, stored | for_all)
-        with batcher.masked(active, s.condition):
+        with batcher.masked(active, s.condition, within=True):
             again = make.logical_and(inner, active, tested(batcher, s, results))
         body = inner.block((active, *params), (again, *results))
-    batcher.mask = outer
     targets = tuple(batcher.fresh(t) for t in s.targets)
     batch_lists.note_lengths(batcher, s)
     batcher.b.append(While((Var("active", kind), *targets), (first, *inits), condition, body, s.span))
@@ -309,6 +338,15 @@ def _element(b: Builder, v: Value, lane: Atom) -> Atom:
 
 
 # ---- indices under a mask ------------------------------------------------------------------------
+
+
+def guarded(batcher: Batcher, s: Apply, values: Sequence[Value], mask: Mask) -> Sequence[Value]:
+    """The arguments of an operation, with which it raises only where an element that runs it does."""
+    if mask.company is not None and mask.company.lanes is mask.lanes:
+        return values
+    if isinstance(s.attrs, IndexAttrs):
+        return guarded_index(batcher, s, values, s.attrs, mask)
+    return guarded_matrix(batcher, s, values, mask) if isinstance(s.op, Linalg) and s.op.error else values
 
 
 def guarded_index(batcher: Batcher, s: Apply, values: Sequence[Value], attrs: IndexAttrs, mask: Mask) -> list[Value]:

@@ -59,7 +59,8 @@ FEW = 32  # lanes that step together on the cpu (see `tpu/loops/lanes`): for no 
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """Which form is wanted, and by whom. What decides where it is "auto": up to `few` lanes step together at the same
-    cost, and a lane may fill arrays of up to `stored` elements, and call what `libraries` do.
+    cost, and a lane may fill arrays of up to `stored` elements, and call what `libraries` do. `derived`: a derivative
+    will be taken, so what lanes compute that nobody asks for matters (`company`).
     """
 
     form: Form = "auto"
@@ -67,6 +68,7 @@ class Lanes:
     few: int = FEW
     stored: int = STORED
     libraries: bool = True
+    derived: bool = False
 
 
 LOCKSTEP = Lanes("lockstep")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, assert_never
 
-from .. import make
+from .. import make, ops
 from ..bounds import Interval, analyse
 from ..builder import Builder
 from ..errors import Diagnostic, ShapeError, UnsupportedError
@@ -38,12 +38,13 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs, Tape
+from ..ops.core import Collective, IndexAttrs, RuledAttrs, Tape
 from ..passes.dead import dead_code
 from ..passes.flags import flags_off
 from ..records import dataclass
 from ..tree import LEAF, leaf_nodes, leaf_paths, with_leaf_nodes
 from . import across as batch_across
+from . import company as batch_company
 from . import control as batch_control
 from . import indexing as batch_index
 from . import lanes as batch_lanes
@@ -104,10 +105,12 @@ def normal_axis(axis: int, ndim: int, what: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which elements really run the code being written, where lockstep runs it for all. `some`: whether any does."""
+    """Which elements really run the code being written, where lockstep runs it for all. `some`: whether any does.
+    `company`: with whose values the others run it, where these matter."""
 
     lanes: Atom
     some: Atom
+    company: batch_company.Company | None = None
 
 
 class Batcher:
@@ -191,17 +194,20 @@ class Batcher:
             self.b = outer
 
     @contextmanager
-    def masked(self, lanes: Atom, block: Block, some: Atom | None = None) -> Iterator[None]:
-        """What is written here counts only where `lanes` (and the mask around it) is true; `some`: whether it is for
-        any element."""
+    def masked(
+        self, lanes: Atom, block: Block, some: Atom | None = None, within: bool = False
+    ) -> Iterator[Mask]:
+        """What is written here counts only where `lanes` (and the mask around it, if that is not `within` it) is true;
+        `some`: whether it is for any element."""
         used = set(atoms_used(block))
         self.chosen_later.update(r for r in block.results if isinstance(r, Var) and r not in used)
         outer = self.mask
-        if outer is not None:
+        if outer is not None and not within:
             lanes = make.logical_and(self.b, outer.lanes, lanes)
-        self.mask = Mask(lanes, make.any(self.b, lanes) if some is None else some)
+        company = None if outer is None else outer.company
+        self.mask = Mask(lanes, make.any(self.b, lanes) if some is None else some, company)
         try:
-            yield
+            yield self.mask
         finally:
             self.mask = outer
 
@@ -283,12 +289,10 @@ class Batcher:
             self.define(s.targets[0], lambda: batch_across.told(self.b, s, values, self.size))
             return
         if isinstance(s.op, Tape) and any(v.batched for v in values):
-            self.define(s.targets[0], lambda: batch_lists.apply(self, s, values))
+            self.define(s.targets[0], lambda: batch_company.of_element(self, s, batch_lists.apply(self, s, values)))
             return
-        if isinstance(s.attrs, IndexAttrs) and self.mask is not None:
-            values = batch_control.guarded_index(self, s, values, s.attrs, self.mask)
-        if isinstance(s.op, Linalg) and s.op.error and self.mask is not None:
-            values = batch_control.guarded_matrix(self, s, values, self.mask)
+        if self.mask is not None:
+            values = batch_control.guarded(self, s, batch_company.of_arrays(self, s, values), self.mask)
         if isinstance(s.attrs, RuledAttrs) and any(v.batched for v in values):
             self.ruled(s, values, s.attrs)
             return
@@ -296,7 +300,7 @@ class Batcher:
             args = tuple(v.atom for v in values)
             self.b.append(s if args == s.args else replace(s, args=args))
             return
-        self.define(s.targets[0], lambda: self.result(s.op, values, s.attrs, s.targets[0]))
+        self.define(s.targets[0], lambda: self.result(s, values))
 
     def ruled(self, s: Apply, values: Sequence[Value], attrs: RuledAttrs) -> None:
         """Values with a rule of their own: the rule becomes that of the batch."""
@@ -314,15 +318,16 @@ class Batcher:
         targets = tuple(self.fresh(t) for t in s.targets)
         self.b.append(Apply(targets, s.op, tuple(atoms), RuledAttrs(n, rule), s.span))
 
-    def result(self, op: Op, values: Sequence[Value], attrs: Attrs, target: Var) -> Atom:
-        match attrs:
-            case IndexAttrs() if op.name == "index":
-                return batch_index.index(self.b, values, attrs, self.size)
+    def result(self, s: Apply, values: Sequence[Value]) -> Atom:
+        match s.attrs:
+            case IndexAttrs() if s.op is ops.INDEX:
+                made = batch_index.index(self.b, values, s.attrs, self.size)
+                return batch_company.of_element(self, s, made)
             case IndexAttrs():
-                lanes = self.mask.lanes if self.mask is not None and target in self.masked_stores else None
-                return batch_index.put(self.b, op, values, attrs, self.size, lanes)
+                lanes = self.mask.lanes if self.mask is not None and s.targets[0] in self.masked_stores else None
+                return batch_index.put(self.b, s.op, values, s.attrs, self.size, lanes)
             case _:
-                return apply(self.b, op, values, attrs, self.size)
+                return apply(self.b, s.op, values, s.attrs, self.size)
 
     def body(self, block: Block, params: Sequence[Var], targets: Sequence[Var]) -> Block:
         """A block over fresh `params`, whose results have the batching of `targets`."""

@@ -252,6 +252,8 @@ def _even_bins_of(a: Any, edges: Any) -> Any:
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     x = np.asarray(sample) if isinstance(sample, np.ndarray) else np.atleast_2d(sample).T
     x = x if x.ndim == 2 else np.atleast_2d(x).T
+    if x.ndim != 2:
+        raise ValueError("too many values to unpack (expected 2)")
     columns = tuple(x.T)
     sides = tuple(bins) if isinstance(bins, list | tuple | np.ndarray) else (bins,) * len(columns)
     ranges = (None,) * len(columns) if range is None else tuple(range)

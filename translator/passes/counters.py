@@ -36,7 +36,7 @@ def _sum_of_indices(s: Apply) -> Sequence[Statement]:
     (target,) = s.targets
     shape, dtype = target.aval.shape, target.aval.dtype
     wide = [k for k, n in enumerate(shape) if n > 1]
-    if len(wide) < 2:  # the axes of one count
+    if len(wide) < 2 or 0 in shape:  # the axes of one count, or of none
         return (s,)
     b = Builder()
     with b.at(s.span):

@@ -47,6 +47,17 @@ _NAMES: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that a
     ("scipy.stats", scipy_numerics.STATS_NAMES),
 )
 
+_OWN: dict[str, Mapping[str, Any]] = {
+    "scipy.integrate": {**scipy_odes.TRANSFORMED, **scipy_numerics.TRANSFORMED},
+    "scipy.interpolate": {**scipy_interpolate.TRANSFORMED, **scipy_splines.TRANSFORMED},
+    "scipy.linalg": {**scipy_matrices.TRANSFORMED, **scipy_eigen.TRANSFORMED},
+    "scipy.ndimage": {**scipy_signal.TRANSFORMED, **scipy_images.TRANSFORMED},
+    "scipy.signal": {**scipy_spectral.TRANSFORMED, **scipy_filters.TRANSFORMED},
+    "scipy.stats": {**scipy_splines.STATS, **ranks.TRANSFORMED},
+    "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
+}
+"""What SciPy computes by itself, unless it is to be differentiated or batched."""
+
 
 def handler_for(function: Any) -> Handler | None:
     """The handler of a callable; None for what is not SciPy's."""
@@ -62,25 +73,23 @@ def transformed_handler_for(function: Any) -> Handler | None:
         return Handler(distributions.freeze, inline=True)
     if isinstance(function, MethodType):
         return _distribution_method(function, distribution_inverses.BY_ROWS)
-    own: dict[str, Mapping[str, Any]] = {
-        "scipy.integrate": {**scipy_odes.TRANSFORMED, **scipy_numerics.TRANSFORMED},
-        "scipy.interpolate": {**scipy_interpolate.TRANSFORMED, **scipy_splines.TRANSFORMED},
-        "scipy.linalg": {**scipy_matrices.TRANSFORMED, **scipy_eigen.TRANSFORMED},
-        "scipy.ndimage": {**scipy_signal.TRANSFORMED, **scipy_images.TRANSFORMED},
-        "scipy.signal": {**scipy_spectral.TRANSFORMED, **scipy_filters.TRANSFORMED},
-        "scipy.stats": {**scipy_splines.STATS, **ranks.TRANSFORMED},
-        "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
-    }
-    for module in {**own, **TRANSFORMED}:
-        if (loaded := sys.modules.get(module)) is None:
-            continue
+    found = _transformed_table(tuple(module for module in (*_OWN, *TRANSFORMED) if module in sys.modules))
+    return found[id(function)][1] if id(function) in found else None
+
+
+@cache
+def _transformed_table(loaded: tuple[str, ...]) -> Table:
+    """The functions of these modules that SciPy computes by itself; of two sources for one the first module's."""
+    table: Table = {}
+    for module in loaded:
         offered = TRANSFORMED[module]() if module in TRANSFORMED else {}
-        for name, made in {**own.get(module, {}), **offered}.items():
-            if function is getattr(loaded, name, None):
+        for name, made in {**_OWN.get(module, {}), **offered}.items():
+            function = getattr(sys.modules[module], name, None)
+            if function is not None and id(function) not in table:  # an older SciPy lacks a few names
                 source, first = made if isinstance(made, tuple) else (made, ())
                 row = functions().get(id(source))
-                return row[1] if row is not None else Handler(source, inline=True, first=first)
-    return None
+                enter(table, row[1] if row is not None else Handler(source, inline=True, first=first), [function])
+    return table
 
 
 @cache

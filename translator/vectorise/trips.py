@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import make, ops
+from ..batch.company import in_company
 from ..batch.lanes import Lanes
 from ..batch.vmap import Batcher
 from ..bounds import Interval, interval_of
@@ -60,7 +61,7 @@ class Trips(Batcher):
         if s.op is ops.INDEX and isinstance(s.attrs, IndexAttrs) and not self.value(s.args[0]).batched:
             sliced = self.sliced(s, s.attrs)
             if sliced is not None:
-                self.mapping[s.targets[0]] = sliced
+                self.mapping[s.targets[0]] = in_company(self, sliced)
                 return
         super().apply(s)
 

@@ -11,7 +11,7 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ...errors import NOWHERE, CutError, Diagnostic, SourcelessError, Span, UnsupportedError
@@ -96,7 +96,7 @@ def _characters(line: str, byte_offset: int) -> int:
 
 _sources: dict[types.CodeType, Source] = {}
 _from_trees: set[types.CodeType] = set()
-_trees: dict[str, tuple[tuple[str, ...], ast.Module]] = {}
+_trees: dict[str, _Tree] = {}
 
 
 def without_source(fun: Callable[..., Any]) -> UnsupportedError:
@@ -310,23 +310,37 @@ def is_library_file(file: str) -> bool:
 _texts: dict[str, tuple[list[str], tuple[str, ...]]] = {}
 
 
-def _module_tree(file: str, lines: tuple[str, ...]) -> ast.Module:
+class _Tree:
+    """The syntax tree of a file's text, and its lambdas by the line on which they begin."""
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        self.lines = lines
+        self.module = ast.parse("".join(lines))
+
+    @cached_property
+    def lambdas(self) -> dict[int, list[ast.Lambda]]:
+        found: dict[int, list[ast.Lambda]] = {}
+        for n in ast.walk(self.module):
+            if isinstance(n, ast.Lambda):
+                found.setdefault(n.lineno, []).append(n)
+        return found
+
+
+def _tree(file: str, lines: tuple[str, ...]) -> _Tree:
     known = _trees.get(file)
-    if known is not None and known[0] is lines:
-        return known[1]
-    tree = ast.parse("".join(lines))
-    _trees[file] = (lines, tree)
-    return tree
+    if known is None or known.lines is not lines:
+        known = _trees[file] = _Tree(lines)
+    return known
 
 
 def _find(fun: types.FunctionType, lines: tuple[str, ...]) -> FunctionNode:
     code = fun.__code__
     if code.co_name == "<lambda>":
-        return _find_lambda(fun, _module_tree(code.co_filename, lines))
+        return _find_lambda(fun, _tree(code.co_filename, lines).lambdas.get(code.co_firstlineno, []))
     node = _parse_definition(fun, lines)
     if node is not None:
         return node
-    for candidate in ast.walk(_module_tree(code.co_filename, lines)):
+    for candidate in ast.walk(_tree(code.co_filename, lines).module):
         if isinstance(candidate, ast.FunctionDef) and candidate.name == code.co_name:
             starts = (candidate.lineno, *(d.lineno for d in candidate.decorator_list))
             if code.co_firstlineno in starts:
@@ -410,10 +424,10 @@ def _same_code(a: types.CodeType, b: types.CodeType) -> bool:
     )
 
 
-def _find_lambda(fun: types.FunctionType, tree: ast.Module) -> ast.Lambda:
-    """The lambda in whose body the code object's instructions stand; the innermost one, if several are around them."""
+def _find_lambda(fun: types.FunctionType, candidates: list[ast.Lambda]) -> ast.Lambda:
+    """The lambda in whose body the code object's instructions stand; the innermost one, if several are around them.
+    `candidates` begin on its line."""
     code = fun.__code__
-    candidates = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     if len(candidates) > 1:
         places = set(_positions(code))
         around = [n for n in candidates if (_covers(n, places) if places else _gives(n, code.co_consts))]
