@@ -135,66 +135,15 @@ class CupyBackend(Backend):
             function, block, shared, hidden, scratch = variants.get(key) or variant(*key, ...)
             function(grid, block, (x, y, t, n0, n1, *hidden), shared)
         """
-        triton = launch.program.language == "triton"
-        promise = ALIGNMENT if triton else PACK_ALIGNMENT
-        promising = triton or may_pack(launch, ())
-        variants: dict[tuple[int, int], _Variant] = {}
-
-        def loaded(chosen: Launch, promised: bool) -> _Variant:
-            kernel = self.load(chosen.program, promises(chosen, promised), 0 if triton or not promised else chosen.pack)
-            made = kernel.compiled
-            blocks = chosen.grid[0] * chosen.grid[1]
-            hidden = (_NULL,) * made.hidden if not made.scratch else None
-            found = _Variant(kernel.function, (made.threads or chosen.block, 1, 1), made.shared, hidden)
-            return found._replace(scratch=(blocks * made.scratch, made.hidden - 1)) if made.scratch else found
-
-        def variant(device: int, misaligned: int, arguments: tuple[Any, ...]) -> _Variant:
-            promised = promising and not misaligned
-
-            def seconds(chosen: Launch) -> float:
-                try:
-                    function, block, shared, hidden, scratch = loaded(chosen, promised)
-                    hidden = with_scratch(*scratch) if scratch else hidden
-                    given = (*arguments, *(hidden or ()))
-                    return self.seconds(lambda: function((*launch.grid, 1), block, given, shared))
-                except (TargetError, self.xp.cuda.driver.CUDADriverError):
-                    return math.inf  # such a block has too few registers, or too little shared memory
-
-            found = loaded(tuned(launch, self.device_name, seconds) if store() else launch, promised)
-            return variants.setdefault((device, misaligned), found)
-
-        def with_scratch(size: int, others: int) -> tuple[Any, ...]:
-            return (self.xp.empty(size, np.uint8), *(_NULL,) * others)
-
+        variants = _Variants(self, launch)
         namespace: dict[str, Any] = {
             "device": self.xp.cuda.runtime.getDevice,
-            "variants": variants,
-            "variant": variant,
-            "with_scratch": with_scratch,
+            "variants": variants.known,
+            "variant": variants.find,
+            "with_scratch": variants.with_scratch,
             "grid": (*launch.grid, 1),
         }
-        parameters, arguments, pointers = [], [], []
-        for k, a in enumerate(launch.arguments):
-            if a.role == "number":
-                namespace[f"n{k}"] = a.dtype.type(a.value)
-                arguments.append(f"n{k}")
-                continue
-            parameters.append(f"x{k}")
-            if a.role == "scalar":
-                namespace[f"t{k}"] = a.dtype.type
-                arguments.append(f"t{k}(x{k})")
-            else:
-                arguments.append(f"x{k}")
-                pointers.append(f"x{k}.data.ptr")
-        text = (
-            f"def launch({', '.join(parameters)}):\n"
-            f"    key = device(), ({' | '.join(pointers) or '0'}) % {promise if promising else 1}\n"
-            "    function, block, shared, hidden, scratch = variants.get(key) "
-            f"or variant(*key, ({''.join(f'{a}, ' for a in arguments)}))\n"
-            "    if scratch:\n"
-            "        hidden = with_scratch(*scratch)\n"
-            f"    function(grid, block, ({', '.join(arguments)}, *hidden), shared)\n"
-        )
+        text = _source_of_launch(launch, variants.promise, namespace)
         exec(compile(text, f"<launch of {launch.program.name}>", "exec"), namespace)
         made: Callable[..., None] = namespace["launch"]
         return made
@@ -261,6 +210,72 @@ class CupyBackend(Backend):
                 driver.funcSetAttribute(function.ptr, MAX_DYNAMIC_SHARED, compiled.shared)
             self.loaded[key] = Loaded(compiled, function)
         return self.loaded[key]
+
+
+class _Variants:
+    """The variants of one launch: by the device, and by whether all arrays are aligned as `promise` says."""
+
+    def __init__(self, backend: CupyBackend, launch: Launch) -> None:
+        self.backend, self.launch = backend, launch
+        self.triton = launch.program.language == "triton"
+        promise = ALIGNMENT if self.triton else PACK_ALIGNMENT
+        self.promise = promise if self.triton or may_pack(launch, ()) else 1
+        self.known: dict[tuple[int, int], _Variant] = {}
+
+    def find(self, device: int, misaligned: int, arguments: tuple[Any, ...]) -> _Variant:
+        """The variant for a call with these arguments, which may try out several."""
+        promised = self.promise > 1 and not misaligned
+
+        def seconds(chosen: Launch) -> float:
+            try:
+                function, block, shared, hidden, scratch = self._loaded(chosen, promised)
+                hidden = self.with_scratch(*scratch) if scratch else hidden
+                given = (*arguments, *(hidden or ()))
+                return self.backend.seconds(lambda: function((*self.launch.grid, 1), block, given, shared))
+            except (TargetError, self.backend.xp.cuda.driver.CUDADriverError):
+                return math.inf  # such a block has too few registers, or too little shared memory
+
+        chosen = tuned(self.launch, self.backend.device_name, seconds) if store() else self.launch
+        return self.known.setdefault((device, misaligned), self._loaded(chosen, promised))
+
+    def _loaded(self, chosen: Launch, promised: bool) -> _Variant:
+        pack = 0 if self.triton or not promised else chosen.pack
+        kernel = self.backend.load(chosen.program, promises(chosen, promised), pack)
+        made = kernel.compiled
+        blocks = chosen.grid[0] * chosen.grid[1]
+        hidden = (_NULL,) * made.hidden if not made.scratch else None
+        found = _Variant(kernel.function, (made.threads or chosen.block, 1, 1), made.shared, hidden)
+        return found._replace(scratch=(blocks * made.scratch, made.hidden - 1)) if made.scratch else found
+
+    def with_scratch(self, size: int, others: int) -> tuple[Any, ...]:
+        """Hidden arguments, the first of them memory of this size."""
+        return (self.backend.xp.empty(size, np.uint8), *(_NULL,) * others)
+
+
+def _source_of_launch(launch: Launch, promise: int, namespace: dict[str, Any]) -> str:
+    """The source of `launch`, whose numbers and types are put into the namespace."""
+    parameters, arguments, pointers = [], [], []
+    for k, a in enumerate(launch.arguments):
+        if a.role == "number":
+            namespace[f"n{k}"] = a.dtype.type(a.value)
+            arguments.append(f"n{k}")
+            continue
+        parameters.append(f"x{k}")
+        if a.role == "scalar":
+            namespace[f"t{k}"] = a.dtype.type
+            arguments.append(f"t{k}(x{k})")
+        else:
+            arguments.append(f"x{k}")
+            pointers.append(f"x{k}.data.ptr")
+    return (
+        f"def launch({', '.join(parameters)}):\n"
+        f"    key = device(), ({' | '.join(pointers) or '0'}) % {promise}\n"
+        "    function, block, shared, hidden, scratch = variants.get(key) "
+        f"or variant(*key, ({''.join(f'{a}, ' for a in arguments)}))\n"
+        "    if scratch:\n"
+        "        hidden = with_scratch(*scratch)\n"
+        f"    function(grid, block, ({', '.join(arguments)}, *hidden), shared)\n"
+    )
 
 
 def usable_cupy() -> Any:

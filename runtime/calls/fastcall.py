@@ -47,6 +47,7 @@ GONE = "donated"
 SMALL = 1 << 15  # bytes: above, arguments and results are handed over without copies, by the general path
 _HOST_KINDS = frozenset({np.ndarray, HostArray})
 _LEAVES = frozenset({Array, float, int, complex, *_HOST_KINDS})  # the data leaves among what a Pattern tests
+_BOUNDS = (int, type(None))  # of slices that are compared as they are
 _NONE: Mapping[int, Any] = {}
 _ABSENT: Any = type("Absent", (), {"_spec": None})()
 
@@ -263,50 +264,51 @@ class Pattern:
         """
         cls, given = type(x), given or path
         if len(self.data) in self.statics and cls in _LEAVES:
-            if cls is not int:
-                return False
-            self.tests.append(f"type({given}) is int and {path} == {x}")
-            self.data.append(path)
-            return True
+            return cls is int and self._leaf(path, f"type({given}) is int and {path} == {x}")
         if cls is Array:
             self.names[f"s{self.arrays}"] = x._spec
-            self.tests.append(f"{given}._spec is s{self.arrays}")
-            self.data.append(f"{path}._data")
             self.arrays += 1
-            return True
+            return self._leaf(f"{path}._data", f"{given}._spec is s{self.arrays - 1}")
         if cls in _HOST_KINDS:
-            if x.nbytes > self.largest or not x.dtype.isnative or not x.itemsize:
-                return False
-            dtype = f"d{len(self.host_arrays)}"
-            self.names[dtype] = x.dtype
-            self.tests.append(f"type({given}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
-            self.data.append(path)
-            self.host_arrays.append(path)
-            self.hosted |= cls is HostArray
-            return True
+            return self._host_array(path, x, given)
         if self.numbers and isinstance(x, np.number | np.bool):
             self.names[f"t_{path}"] = cls
-            self.tests.append(f"type({given}) is t_{path}")
-            self.data.append(path)
-            return True
+            return self._leaf(path, f"type({given}) is t_{path}")
         if cls in (float, int, complex):
             fits = f" and {-WIDEST} <= {path} <= {WIDEST}" if cls is int else ""
-            self.tests.append(f"type({given}) is {cls.__name__}{fits}")
-            self.data.append(path)
-            return True
+            return self._leaf(path, f"type({given}) is {cls.__name__}{fits}")
+        return self._known(path, x, given) or self._container(path, x, given)
+
+    def _leaf(self, data: str, test: str) -> bool:
+        self.tests.append(test)
+        self.data.append(data)
+        return True
+
+    def _host_array(self, path: str, x: Any, given: str) -> bool:
+        if x.nbytes > self.largest or not x.dtype.isnative or not x.itemsize:
+            return False
+        dtype = f"d{len(self.host_arrays)}"
+        self.names[dtype] = x.dtype
+        self.host_arrays.append(path)
+        self.hosted |= type(x) is HostArray
+        return self._leaf(path, f"type({given}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
+
+    def _known(self, path: str, x: Any, given: str) -> bool:
+        """What is no leaf: the program is made for its value."""
+        cls = type(x)
         if x is None:
             self.tests.append(f"{given} is None")
-            return True
-        if cls in (bool, str):
+        elif cls in (bool, str) or (cls is slice and all(type(b) in _BOUNDS for b in (x.start, x.stop, x.step))):
             self.tests.append(f"type({given}) is {cls.__name__} and {path} == {x!r}")
-            return True
-        if cls is slice and all(b is None or type(b) is int for b in (x.start, x.stop, x.step)):
-            self.tests.append(f"type({given}) is slice and {path} == {x!r}")
-            return True
-        if isinstance(x, type):
+        elif isinstance(x, type):
             self.names[f"t_{path}"] = x
             self.tests.append(f"{given} is t_{path}")
-            return True
+        else:
+            return False
+        return True
+
+    def _container(self, path: str, x: Any, given: str) -> bool:
+        cls = type(x)
         if cls not in (tuple, list, dict) or (cls is dict and not all(type(k) is str for k in x)):
             return False
         same = f"len({path}) == {len(x)}"

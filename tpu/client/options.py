@@ -3,12 +3,13 @@
 Field numbers are those of XLA's protos: CompileOptionsProto.executable_build_options = 3,
 ExecutableBuildOptionsProto.debug_options = 3, and in DebugOptions xla_backend_extra_options = 500 (a string map),
 xla_cpu_experimental_ynn_fusion_type = 422 (a packed list of enums, 3 is REDUCE),
-xla_cpu_copy_insertion_use_region_analysis = 337 and xla_cpu_use_fusion_emitters = 376 (bools) and
-xla_disable_hlo_passes = 30 (a list of names).
+xla_cpu_copy_insertion_use_region_analysis = 337 and xla_cpu_use_fusion_emitters = 376 (bools),
+xla_cpu_parallel_codegen_split_count = 323 (an int) and xla_disable_hlo_passes = 30 (a list of names).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ YNN_FUSION_TYPES = 422
 _YNN_REDUCE = 3
 REGION_ANALYSIS = 337
 FUSION_EMITTERS = 376
+PIECES = 323
+MOST_PIECES = 32  # XLA's own choice
 DISABLED_PASSES = 30
 ONCE = {"xla_cpu_use_multi_output_fusion": "true"}  # fusion makes no copies, and another pass follows
 JOINING = b"cpu_multi_output_fusion"  # that pass: jaxlib 0.10 aborts the process where it joins results of unlike rank
@@ -35,7 +38,8 @@ class Flags:
     their old value is needed, not wherever the order of reads and writes is open: what is read is then read first. Not
     together with loops as native functions, which forget that order. With `once`, no value is fused into several
     consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see the module of
-    that name). With `apart`, kernels end at barriers. With `whole`, none is divided between threads (see `partitions`).
+    that name), and LLVM compiles a program in no more pieces than there are processors, each of which costs a little.
+    With `apart`, kernels end at barriers. With `whole`, none is divided between threads (see `partitions`).
     """
 
     ynn_reductions: bool = True
@@ -60,9 +64,9 @@ def compile_options(xla_client: Any, extra: Mapping[str, str] | None = None, fla
         types = bytes(t for t in payload_of(debug, YNN_FUSION_TYPES) if t != _YNN_REDUCE)
         debug = without(debug, YNN_FUSION_TYPES) + field(YNN_FUSION_TYPES, types)
     if flags.region_analysis:
-        debug = _switched(debug, REGION_ANALYSIS, True)
+        debug = _set(debug, REGION_ANALYSIS, True)
     if flags.older_emitters:
-        debug = _switched(debug, FUSION_EMITTERS, False)
+        debug = _set(_set(debug, FUSION_EMITTERS, False), PIECES, min(MOST_PIECES, os.cpu_count() or 1))
     if flags.once:
         debug += field(DISABLED_PASSES, JOINING)
     if flags.apart:
@@ -75,8 +79,8 @@ def compile_options(xla_client: Any, extra: Mapping[str, str] | None = None, fla
     return options.ParseFromString(without(options.SerializeAsString(), BUILD_OPTIONS) + field(BUILD_OPTIONS, build))
 
 
-def _switched(message: bytes, number: int, on: bool) -> bytes:
-    return without(message, number) + varint(number << 3) + varint(on)
+def _set(message: bytes, number: int, value: int) -> bytes:
+    return without(message, number) + varint(number << 3) + varint(value)
 
 
 def field(number: int, payload: bytes) -> bytes:

@@ -173,29 +173,14 @@ def emit(
     make the axis that collectives speak over. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
     operations without a StableHLO form.
     """
-    if any(isinstance(s, For | While) or is_draw(s) for s in walk(function.body)):
-        from ..loops.forms import in_form
-
-        function = in_form(function, checks, target)
-    if target == "cpu" and any(isinstance(s, Apply) and s.op is ops.PUT_ADD for s in walk(function.body)):
-        from ..shaping.shared_pads import with_shared_pads
-
-        function = with_shared_pads(function)
+    function = _formed(function, checks, target)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
     if target == "cpu":
         emitter.as_written, emitter.unmissed = as_written(function), unmissed(function)
         emitter.corrected, emitter.moved = corrected_quotients(function), moved(function)
     w = emitter.writer
-    params = []
-    for k, p in enumerate(function.body.params):
-        aval = _with_front(p.aval, shifts.get(k, 0))
-        value = Value(w.fresh(p.hint), aval.shape, aval.dtype)
-        argument = w.without_front(value, shifts[k], p.aval.shape) if k in shifts else value
-        emitter.bind(p, argument)
-        w.arguments.add(argument.name)
-        donor = " {jax.buffer_donor = true}" if k in donate else ""
-        params.append(f"{value.name}: {tensor_type(aval.shape, aval.dtype)}{donor}")
+    params = _bound_parameters(emitter, function, shifts, donate)
     emitter.block(function.body)
     results = [emitter.value(r) for r in function.body.results]
     avals = tuple(r.aval for r in function.body.results)
@@ -219,6 +204,36 @@ def emit(
     natives = tuple(emitter.natives)
     known = checks_made, donated, shifts, tuple(given), natives, replicas, tuple(spans), function
     return Emitted(function.name, text, args, avals, *known)
+
+
+def _formed(function: Function, checks: bool, target: Literal["cpu", "tpu"]) -> Function:
+    """The program as it is emitted: its loops in forms that suit the target, pads of one value that is added to several
+    pieces of an array as one."""
+    if any(isinstance(s, For | While) or is_draw(s) for s in walk(function.body)):
+        from ..loops.forms import in_form
+
+        function = in_form(function, checks, target)
+    if target == "cpu" and any(isinstance(s, Apply) and s.op is ops.PUT_ADD for s in walk(function.body)):
+        from ..shaping.shared_pads import with_shared_pads
+
+        function = with_shared_pads(function)
+    return function
+
+
+def _bound_parameters(
+    emitter: Emitter, function: Function, shifts: Mapping[int, int], donate: Sequence[int]
+) -> list[str]:
+    """The declarations of the program's parameters, which the emitter knows from now on."""
+    w, declared = emitter.writer, []
+    for k, p in enumerate(function.body.params):
+        aval = _with_front(p.aval, shifts.get(k, 0))
+        value = Value(w.fresh(p.hint), aval.shape, aval.dtype)
+        argument = w.without_front(value, shifts[k], p.aval.shape) if k in shifts else value
+        emitter.bind(p, argument)
+        w.arguments.add(argument.name)
+        donor = " {jax.buffer_donor = true}" if k in donate else ""
+        declared.append(f"{value.name}: {tensor_type(aval.shape, aval.dtype)}{donor}")
+    return declared
 
 
 def _with_front(aval: Aval, shift: int) -> Aval:

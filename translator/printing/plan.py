@@ -65,6 +65,8 @@ class Plan:
             return Plan(folding, ownership.lifetimes, ownership, names)
 
         plain = decide(frozenset())
+        if not found and not plain.ownership.assigned:
+            return plain  # nothing that could be decided otherwise
         updates = _of_one_name(function.body, found, plain.names.alike)
         while True:
             plan = decide(updates, plain.ownership)
