@@ -262,7 +262,7 @@ def _product(sizes: dict[int, int], labels: Sequence[int]) -> int:
 
 
 def _worth_turning(sizes: dict[int, int], dtype: DType) -> bool:
-    """Whether `x.T @ y`, a product of matrices, is faster on a CPU with the transpose of x written out, behind a barrier
+    """Whether a product of matrices `x.T @ y` is faster on a CPU with the transpose of x written out, behind a barrier
     that XLA cannot fold into the product. YNNPACK has no kernel for a first operand that lies the other way round, and
     Eigen's takes up to 1.9 times as long in float64 from 32 x 32 on; in float32 the gain (1.1 to 1.3) needs larger
     operands. With a vector the transpose takes 5 to 20 times as long as the product.
