@@ -269,8 +269,8 @@ def row_order(exchanges: Any) -> Any:
 
 
 def _solve(e: Emitter, s: Apply, a: Value, right: Value) -> Value:
-    """Rows in the order of the pivots, then two triangular systems; one where the matrix is a factor itself, whose pivots
-    are its diagonal; NumPy's own where it is large and no factor.
+    """Rows in the order of the pivots, then two triangular systems; one where the matrix is a factor itself, with its
+    diagonal for pivots; NumPy's own where it is large and no factor.
     """
     w, out, n = e.writer, s.targets[0].aval, a.shape[-1]
     x = w.reshape(right, (n, 1)) if len(right.shape) == 1 else right
