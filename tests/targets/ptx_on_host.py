@@ -8,11 +8,23 @@ from typing import Any
 
 import numpy as np
 
+
+def fused(x: Any, y: Any, z: Any) -> Any:
+    """x * y + z, rounded once: where 64 bits lie between two float32, what they lack says to which side."""
+    product, z = x.astype(np.longdouble) * y, np.longdouble(z)  # the product is exact
+    total = product + z
+    part = total - product
+    lacking = (product - (total - part)) + (z - part)
+    side = np.nextafter(total, np.where(lacking > 0, np.inf, -np.inf).astype(np.longdouble))
+    total = np.where((lacking != 0) & np.isfinite(total) & (total == total.astype(np.float64)), side, total)
+    return total.astype(np.float32)
+
+
 ROUNDED: dict[str, Callable[..., Any]] = {
     "mul.rn.f32": lambda x, y: x * y,
     "div.rn.f32": lambda x, y: x / y,
     "sqrt.rn.f32": np.sqrt,
-    "fma.rn.f32": lambda x, y, z: (x.astype(np.longdouble) * y + z).astype(np.float32),
+    "fma.rn.f32": fused,
     "rsqrt.approx.ftz.f32": lambda x: (1 / np.sqrt(np.where(np.abs(x) < 2.0**-126, 0 * x, x))).astype(np.float32),
     "neg.f32": lambda x: -x,
     "abs.f32": np.abs,
