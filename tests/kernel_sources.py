@@ -159,6 +159,13 @@ def smoothed(x: Any, rate: Any) -> Any:
     return y
 
 
+def decaying(x: Any) -> Any:
+    y = x
+    for _ in range(20):
+        y = np.sin(y) * x
+    return np.sum(y)
+
+
 def f(*shape: int) -> Aval:
     return Aval(shape, np.dtype(np.float32))
 
@@ -217,6 +224,7 @@ TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_on_the_chip": (softmax, (f(512, 65_536),)),
+    "decaying_gradient": (grad(decaying), (f(1 << 20),)),
     "histogram": (histogram, (f(1 << 20),)),
     "smoothed": (smoothed, (f(1000), Aval((), np.dtype(np.float64), weak=True))),
 }

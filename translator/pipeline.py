@@ -7,7 +7,7 @@
     simplify   constants folded, common work shared, dead code dropped; independent loops as whole-array statements
                (before derive and batch, too); sums over slices in windows; partial sorts as partitions
     tapes      lists become windows of arrays                         where there are lists, not for the target "numpy"
-    fuse       statements grouped into kernels                        not for the target "numpy"
+    fuse       short loops turn behind turn; statements in kernels    not for the target "numpy"
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is cheap; UNTRACED_VERIFY=0
 leaves it out. UNTRACED_VECTORISE=0 leaves loops as they are written. What a translation is for (its target, the
@@ -45,6 +45,7 @@ from .passes.simplify import simplify
 from .passes.sliding import sliding
 from .passes.tapes import tapes
 from .passes.ties import ties
+from .passes.turns import turns
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
 from .reading.core.guards import Guard
@@ -118,8 +119,9 @@ def _prepared(function: Function, derives: bool) -> Function:
 
 
 def grouped(function: Function) -> Function:
-    """The program with its statements grouped into kernels, after the rewrites of reductions that the target wants."""
+    """The program with its statements grouped into kernels, after the rewrites that show what goes into one."""
     target = purpose().target
+    function = everywhere(function, turns)
     if target not in ("triton", "cuda"):
         sums: tuple[Pass, ...] = (columns, dots, sliding, across, ties) if target == "cpu" else (sliding, ties)
         for each in sums:

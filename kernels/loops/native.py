@@ -36,6 +36,7 @@ from ...translator.records import dataclass
 from ...translator.rewrite import Substitution, copy_statement, substitute
 from ..digest import digest
 from ..lifetimes import Lifetimes
+from ..source.dialects import bare
 from .checks import Checks, Failure
 from .cuts import place_of_cut
 from .host import COMPLEX, PRELUDE, Scalar
@@ -117,6 +118,15 @@ def arguments_of(group: Fused) -> tuple[list[Var], list[Var]]:
     """The parameters of a group that its loop carries, and the others."""
     carried = [a for a in loop_of(group).inits if isinstance(a, Var)]
     return carried, [p for p in group.body.params if p not in carried]
+
+
+def _at_turn(start: str, distance: str, turns: str, turn: str, reverse: bool) -> str:
+    """The index of a range at a turn."""
+    last = str(int(turns) - 1) if turns.isdigit() else f"{turns} - 1"
+    place = f"({last} - {turn})" if reverse else turn
+    if distance != "1":
+        place += f" * ({distance})"
+    return bare(place) if start == "0" else f"{start} + {place}"
 
 
 class LoopWriter(Sweeps):
@@ -296,7 +306,7 @@ class LoopWriter(Sweeps):
             start, distance, turns = self.plan(r)
             turn = self.names.fresh("turn")
             head = f"for (long long {turn} = 0; {turn} < {turns}; {turn}++)"
-            place = f"{start} + {f'({turns} - 1 - {turn})' if r.reverse else turn} * ({distance})"
+            place = _at_turn(start, distance, turns, turn, r.reverse)
         with self.braces(head):
             if _is_long(s):
                 self.poll()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -65,11 +64,7 @@ def linear_transpose(fun: Fun, *primals: Any) -> Fun:
     UnsupportedError, at once, where `fun` is not seen to be linear.
     """
 
-    @functools.wraps(fun)
-    def value(*args: Any) -> Any:
-        return fun(*args)
-
-    linear = custom_jvp(value)
+    linear = custom_jvp(lambda *args: fun(*args))
     linear.defjvp(lambda points, tangents: (fun(*points), fun(*tangents)))
     pull: Fun = vjp(linear, *tree_map(_zero_like, primals))[1]
     return pull

@@ -150,6 +150,12 @@ def test_transposes():
     np.testing.assert_array_equal(found, A.T @ [1.0, 2.0])
 
 
+def test_a_linear_function_is_transposed_in_what_is_read():
+    f = lambda x: np.sum(linear_transpose(lambda v: A @ v * x, np.ones(2))(np.array([1.0, 2.0]))[0] ** 2)
+    assert accelerate(f)(2.0) == f(2.0)
+    assert accelerate(grad(f))(2.0) == grad(f)(2.0) == f(2.0)  # a square: x f' = 2 f
+
+
 S = np.array([[3.0, 1.0], [1.0, 2.0]])
 SOLVED = {
     "partial": lambda a, b: lax.custom_linear_solve(

@@ -311,6 +311,7 @@ SILENT = {
     "a sum of two": lambda x: np.sum(np.cbrt(np.maximum(x, 0.0) + np.maximum(x, 0.0) ** 2)),
     "beside another factor": lambda x: np.sum(np.sin(x) * np.log1p(np.sqrt(np.minimum(-x, 0.0) * -1.0))),
     "in a loop": lambda x: truncated_walk(x),
+    "beside what is stored": lambda x: np.sum(np.sqrt(np.diag(1.0 + x * x)) @ (np.arange(16.0).reshape(4, 4) + 1.0)),
 }
 
 

@@ -191,7 +191,7 @@ def _middles(x):
 def _ordered(x):
     values = np.sort((x * x)[x > 0])
     values[0] *= 3.0
-    return np.sum(np.cumsum(values[::-1]) ** 2) + values[-1] * values[1]
+    return np.sum(np.cumsum(values[::-1]) ** 2) + values[-1] * np.sum(values[:2]) + np.sum(values[1:9] ** 2)
 
 
 def _shaped_anew(x):

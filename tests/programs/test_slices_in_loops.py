@@ -18,6 +18,7 @@ from untraced.translator.reading.core import demand
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 X = np.random.default_rng(0).random(9)
 Y = np.random.default_rng(1).random(12)
+LONG = np.cumsum(np.random.default_rng(2).random(70) + 0.2)
 CASES: list[Case] = []
 
 
@@ -69,6 +70,33 @@ def backwards(x):
         out[k] = np.dot(x[k::-1], x[: k + 1]) + np.sum(x[k:0:-1]) + np.sum(x[:k:-1])
         out[:k] += x[k:0:-1]
     return out
+
+
+@case(LONG)
+def lags(x):
+    n = len(x)
+    found = np.zeros(n)
+    for k in range(1, n + 1):
+        found[k - 1] = np.dot(x[:-k], x[k:]) + np.sum(x[-k : n - 1]) + np.sum(x[k - 1 : -1])
+        found[k:] += x[:-k] - x[k - 1 : -1]
+        found[:-k] -= x[k:]
+    return found
+
+
+@case(LONG)
+def divided_differences(x):
+    c = np.cos(x)
+    for k in range(1, len(x)):
+        c[k:] = (c[k:] - c[k - 1 : -1]) / (x[k:] - x[:-k])
+    return c
+
+
+@case(LONG)
+def backs_that_may_leave_the_axis(x):
+    total = 0.0
+    for k in range(len(x) + 3):
+        total += np.sum(x[:-k]) - 2 * np.sum(x[-k:]) + np.sum(x[-k:-2])
+    return total
 
 
 @case(np.outer(X, X) + np.eye(9))
@@ -210,7 +238,15 @@ def test_equals_numpy(function: Any, arguments: Any, target: str) -> None:
     assert_same(ours, plain, "arguments")
 
 
-WHOLE = (picked_by_two_masked_indices, means_around, weighted_around, images_around, kept_inside, chunks_until)
+WHOLE = (
+    picked_by_two_masked_indices,
+    means_around,
+    weighted_around,
+    images_around,
+    kept_inside,
+    chunks_until,
+    backs_that_may_leave_the_axis,
+)
 
 
 @pytest.mark.parametrize("function", [f for f, _ in CASES if f not in WHOLE])
@@ -218,6 +254,7 @@ def test_loops_stay_loops(function: Any) -> None:
     arguments = next(a for f, a in CASES if f is function)
     source = accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments)).source
     assert "    for " in source or "    while " in source
+    assert function is beyond_the_end or "stays with CPython" not in source
 
 
 def test_what_is_known_to_be_short_is_taken_from_a_window():

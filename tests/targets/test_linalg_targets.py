@@ -19,6 +19,13 @@ from untraced.translator.passes.fuse import fuse
 from untraced.translator.verdict import is_indefinite
 
 L = np.linalg
+
+
+def by_factor(a: Any, b: Any) -> Any:
+    c = L.cholesky(a)
+    return L.solve(np.swapaxes(c, -1, -2), L.solve(c, b))
+
+
 OF_ONE = {
     "solve": lambda a: L.solve(a, a[0]),
     "inv": lambda a: L.inv(a),
@@ -30,6 +37,8 @@ OF_ONE = {
     "svd of a tall matrix": lambda a: L.svd(a[:, :2]),
     "cholesky": lambda a: L.cholesky(a),
     "indefinite": lambda a: (is_indefinite(a), is_indefinite(-a)),
+    "solve by a factor": lambda a: by_factor(a, a[0]),
+    "solve by factors of two": lambda a: L.solve(L.qr(np.stack((a, a + 1)))[1], a),
     "eigh": lambda a: L.eigh(a),
     "eigvalsh": lambda a: L.eigvalsh(a),
     "pinv": lambda a: L.pinv(a),
@@ -168,6 +177,13 @@ def test_a_factorisation_is_made_once() -> None:
     text = emit(program_of(parts, (S,))[0]).text
     assert text.count("@lapack_dgesdd_ffi") == 1
     assert text.count("@lapack_dgetrf_ffi") == 1
+
+
+def test_a_factor_is_not_factored_again() -> None:
+    text = emit(program_of(by_factor, (S, S[0]))[0]).text
+    assert text.count("@lapack_dtrsm_ffi") == 2 and "getrf" not in text and "solve" not in text
+    with pytest.raises(L.LinAlgError, match="Singular"):
+        accelerate(target="cpu")(lambda a: np.tanh(L.solve(L.qr(a)[1], a)))(np.ones((4, 4)) * np.arange(4))
 
 
 @pytest.mark.parametrize("first", ["jax", "untraced"])

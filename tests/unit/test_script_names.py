@@ -233,9 +233,37 @@ def array_by_default(x: Any, w: Any = np.ones(2)) -> Any:  # noqa: B008
     return x * w
 
 
-def test_signatures_with_defaults_that_may_change_are_refused() -> None:
+def test_signatures_have_defaults_that_may_change_as_they_are() -> None:
+    def f(x: Any) -> Any:
+        names = inspect.signature(array_by_default).parameters
+        return np.sum(array_by_default(x) * names["w"].default) * len(names)
+
+    g = accelerate(grad(f))
+    for w in (np.ones(2), np.array([2.0, 3.0])):
+        array_by_default.__defaults__ = (w,)
+        assert g(1.0) == grad(f)(1.0) == 2 * np.sum(w * w)
+    array_by_default.__defaults__[0][:] = 5.0
+    assert g(1.0) == grad(f)(1.0) == 100.0
+
+
+def test_signatures_of_objects_with_defaults_that_may_change_are_refused() -> None:
+    wrapped = functools.wraps(array_by_default)(lambda *args: array_by_default(*args))
     with pytest.raises(untraced.UnsupportedError, match="a default that may change"):
-        grad(lambda x: np.sum(array_by_default(x)) * len(inspect.signature(array_by_default).parameters))(1.0)
+        grad(lambda x: np.sum(wrapped(x)) * len(inspect.signature(wrapped).parameters))(1.0)
+
+
+def bound(x: Any) -> Any:
+    signature = inspect.signature(called_with_scale)
+    parameters = list(signature.parameters.values())
+    extra = inspect.Parameter("extra", inspect.Parameter.KEYWORD_ONLY, default=x)
+    found = inspect.Signature([*parameters, extra]).bind(np.sin, x * 2.0)
+    found.apply_defaults()
+    return np.sum(found.args[0](found.args[1])) * found.kwargs["extra"] * len(parameters)
+
+
+def test_arguments_are_bound_to_signatures() -> None:
+    assert accelerate(bound)(2.0) == bound(2.0)
+    np.testing.assert_allclose(grad(bound)(2.0), 2.0 * (np.sin(4.0) + 4.0 * np.cos(4.0)))
 
 
 def checked_log(x: Any, i: Any) -> Any:

@@ -31,7 +31,7 @@ from ..shaping.apart import LOOP_BYTES, MARK
 from ..shaping.copy_guard import copied_in_loops, copies_too_much
 from ..shaping.fusion_guard import swallows_products
 from ..shaping.older_emitters import made_sooner, suits_older_emitters
-from ..shaping.partitions import loses_vectors
+from ..shaping.partitions import divides_in_vain, plainly_in_vain
 from ..shaping.repeats import repeats
 from . import host_abi, host_calls, names
 from .memory import SMALLEST as LEAST_SPARE
@@ -266,14 +266,13 @@ def _best(
     older, apart = suits_older_emitters(program.text), MARK in program.text
     extra = {LOOP_OPTION: str(0 if apart else LOOP_BYTES), **(extra or {})} if loops else extra
     once = not older and repeats(program.text)
-    flags = Flags(
-        ynn_reductions is not False, once=once, older_emitters=older or made_sooner(program.text), apart=apart
-    )
+    sooner, whole = made_sooner(program.text), plainly_in_vain(program.text)
+    flags = Flags(ynn_reductions is not False, once=once, older_emitters=older or sooner, apart=apart, whole=whole)
     made = compiled(program, extra, flags)
     if ynn_reductions is None and swallows_products(program.text, made):
         flags = replace(flags, ynn_reductions=False)
         made = compiled(program, extra, flags)
-    if not older and loses_vectors(program.text, made):
+    if not (whole or flags.older_emitters) and divides_in_vain(program.text, made):
         flags = replace(flags, whole=True)
         made = compiled(program, extra, flags)
     if loops and copies_too_much(made, program.text):

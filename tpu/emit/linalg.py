@@ -269,10 +269,18 @@ def row_order(exchanges: Any) -> Any:
 
 
 def _solve(e: Emitter, s: Apply, a: Value, right: Value) -> Value:
-    """Rows in the order of the pivots, then two triangular systems; NumPy's own where the system is large."""
+    """Rows in the order of the pivots, then two triangular systems; one where the matrix is a factor itself, with its
+    diagonal for pivots; NumPy's own where it is large and no factor.
+    """
     w, out, n = e.writer, s.targets[0].aval, a.shape[-1]
+    x = w.reshape(right, (n, 1)) if len(right.shape) == 1 else right
+    batch = out.shape[:-2]
+    if a.name in w.lower:
+        pivots = _source(e, pivots_of, s, a)
+        _fail_where(e, s, w.compare("EQ", pivots, w.splat(0, pivots)))
+        whole, x = w.broadcast(a, (*batch, n, n)), w.broadcast(x, (*batch, *x.shape[-2:]))
+        return w.reshape(_triangular_solve(e, whole, x, w.lower[a.name], unit=False), out.shape)
     if w.host and host_calls.solves(a, right):
-        x = w.reshape(right, (n, 1)) if len(right.shape) == 1 else right
         shape = (*out.shape, 1) if len(right.shape) == 1 else out.shape
         solved, info = host_calls.calls(w, "solve", [a, x], [(shape, out.dtype), ((), I32)])
         _fail(e, s, info)
@@ -285,28 +293,26 @@ def _solve(e: Emitter, s: Apply, a: Value, right: Value) -> Value:
         lu, _, order = _lu(e, a)
         pivots = _source(e, pivots_of, s, lu)
         _fail_where(e, s, w.compare("EQ", pivots, w.splat(0, pivots)))
-    x = w.reshape(right, (n, 1)) if len(right.shape) == 1 else right
-    batch = out.shape[:-2]
     lu, order = w.broadcast(lu, (*batch, n, n)), w.broadcast(order, (*batch, n))
     x = _take_rows(e, w.broadcast(x, (*batch, *x.shape[-2:])), order)
     for lower in (True, False):
-        x = _triangular_solve(e, lu, x, lower)
+        x = _triangular_solve(e, lu, x, lower, unit=lower)
     return w.reshape(x, out.shape)
 
 
-def _triangular_solve(e: Emitter, lu: Value, x: Value, lower: bool) -> Value:
-    """Solve by one of the two factors that share a matrix; the lower one has a unit diagonal."""
+def _triangular_solve(e: Emitter, a: Value, x: Value, lower: bool, unit: bool) -> Value:
+    """Solve by what a matrix has on one side of its diagonal, and on it unless that is `unit`."""
     if e.target == "cpu":
-        uplo, diag = ("L", "U") if lower else ("U", "N")
+        uplo, diag = "L" if lower else "U", "U" if unit else "N"
         solved = [(x.shape, x.dtype, 2)]
-        return _call(e, "trsm", x.dtype, [lu, x], solved, diag=diag, side="L", trans_x="N", uplo=uplo)[0]
-    w, flag = e.writer, str(lower).lower()
+        return _call(e, "trsm", x.dtype, [a, x], solved, diag=diag, side="L", trans_x="N", uplo=uplo)[0]
+    w, flags = e.writer, [str(flag).lower() for flag in (lower, unit)]
     result = Value(w.fresh(), x.shape, x.dtype)
     kind = tensor_type(x.shape, x.dtype)
     w.line(
-        f'{result.name} = "stablehlo.triangular_solve"({lu.name}, {x.name}) <{{left_side = true, lower = {flag}, '
-        f"transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = {flag}}}> : "
-        f"({tensor_type(lu.shape, lu.dtype)}, {kind}) -> {kind}"
+        f'{result.name} = "stablehlo.triangular_solve"({a.name}, {x.name}) <{{left_side = true, lower = {flags[0]}, '
+        f"transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = {flags[1]}}}> : "
+        f"({tensor_type(a.shape, a.dtype)}, {kind}) -> {kind}"
     )
     return result
 
@@ -394,7 +400,9 @@ def _triangle(e: Emitter, x: Value, direction: str) -> Value:
     """The matrices with zeros where the row is not `direction` the column."""
     w, axes = e.writer, (len(x.shape) - 2, len(x.shape) - 1)
     row, column = (w.iota(x.shape, I32, axis) for axis in axes)
-    return w.select(w.compare(direction, row, column), x, w.splat(0, x))
+    result = w.select(w.compare(direction, row, column), x, w.splat(0, x))
+    w.lower[result.name] = direction == "GE"
+    return result
 
 
 def _qr(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:

@@ -210,7 +210,7 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
         y, rhs = _summed_as_one(w, y, rhs, summed)
         sizes[summed[0]] = _product(sizes, summed)
         summed = summed[:1]
-    turned = target == "cpu" and not (batch or on_host) and len(lhs) == 2 and lhs[0] in summed and out
+    turned = target == "cpu" and not (batch or on_host) and len(lhs) == 2 and lhs[0] in summed and free_x and free_y
     if turned and _worth_turning(sizes, dtype):
         x, lhs = w.op("optimization_barrier", w.transpose(x, (1, 0))), (lhs[1], lhs[0])
     have = [*batch, *free_x, *free_y]
@@ -262,9 +262,10 @@ def _product(sizes: dict[int, int], labels: Sequence[int]) -> int:
 
 
 def _worth_turning(sizes: dict[int, int], dtype: DType) -> bool:
-    """Whether `x.T @ y` is faster on a CPU with the transpose of x written out, behind a barrier that XLA cannot fold
-    into the product. YNNPACK has no kernel for a first operand that lies the other way round, and Eigen's takes up
-    to 1.9 times as long in float64 from 32 x 32 on; in float32 the gain (1.1 to 1.3) needs larger operands.
+    """Whether a product of matrices `x.T @ y` is faster on a CPU with the transpose of x written out, behind a barrier
+    that XLA cannot fold into the product. YNNPACK has no kernel for a first operand that lies the other way round, and
+    Eigen's takes up to 1.9 times as long in float64 from 32 x 32 on; in float32 the gain (1.1 to 1.3) needs larger
+    operands. With a vector the transpose takes 5 to 20 times as long as the product.
     """
     smallest, total = min(sizes.values()), math.prod(sizes.values())
     if dtype == F64:

@@ -137,6 +137,7 @@ class Writer:
         self.shifted: dict[str, tuple[Value, int]] = {}  # name -> (parameter, elements in front) that it is the rest of
         self.arguments: set[str] = set()  # names of arrays that lie in memory as the caller gave them
         self.made: dict[tuple[object, ...], list[Value]] = {}  # what this region, or one around it, need not make again
+        self.lower: dict[str, bool] = {}  # of triangular matrices: whether their numbers are below the diagonal
 
     def fresh(self, hint: str = "t") -> str:
         hint = hint if hint.isidentifier() and hint.isascii() else "t"
@@ -338,7 +339,10 @@ class Writer:
         if tuple(axes) == tuple(range(len(axes))):
             return x
         shape = tuple(x.shape[a] for a in axes)
-        return self.op("transpose", x, shape=shape, attrs=f"dims = [{', '.join(map(str, axes))}]")
+        result = self.op("transpose", x, shape=shape, attrs=f"dims = [{', '.join(map(str, axes))}]")
+        if x.name in self.lower and tuple(axes[-2:]) == (len(axes) - 1, len(axes) - 2):
+            self.lower[result.name] = not self.lower[x.name]
+        return result
 
     def slice(self, x: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> Value:
         """A static slice with positive steps."""

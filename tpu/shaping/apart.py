@@ -234,6 +234,7 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     spread |= {v.rows: v.elements for v in region if least < MOST}
     uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
     parted = Counter(a for v in region if v.op in _PARTS for a in v.operands)
+    direct = Counter(a for v in region if v.op not in _MOVES for a in v.operands)
     operations = 0
     here: dict[str, int] = {}  # arithmetic at the index of the element itself, one bit for each operation
     moves: dict[str, int] = {}  # operations that need other elements, one bit for each
@@ -275,9 +276,16 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
         dear = work >= DEAR and work * spread.get(v.name, 0) > 10 * BEGINNING
         many = parted[v.name] * shifted(v.name) > STREAMS
         steep = deep[v.name] > DEEPEST or (nested[v.name] >= DEEPEST and v.elements * 8 >= SMALLEST)
-        if v.op != "broadcast_in_dim" and (again > enough or steep or dear or many):
-            here[v.name] = moves[v.name] = deep[v.name] = nested[v.name] = 0
-            yield v.name
+        if v.op == "broadcast_in_dim" or not (again > enough or steep or dear or many):
+            continue
+        kept, own = v.name, _COSTS.get(v.op, 1)
+        below = [a for a in v.operands if work_on(a)]
+        if v.op not in _MOVES and len(below) == 1 and direct[below[0]] > 1 and uses[v.name] * own <= enough:
+            kept = below[0]  # others need it as well, and v is sooner made of it again than read
+            here[v.name] = ((1 << own) - 1) << (operations - own)
+            moves[v.name] = deep[v.name] = nested[v.name] = 0
+        here[kept] = moves[kept] = deep[kept] = nested[kept] = 0
+        yield kept
 
 
 def _multiplied(region: list[_Made]) -> set[str]:

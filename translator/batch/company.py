@@ -28,6 +28,7 @@ from ..ops.core import (
     Cast,
     Concatenate,
     Create,
+    Dim,
     Dyn,
     Elementwise,
     Index,
@@ -137,7 +138,7 @@ def _company(batcher: Batcher) -> Company | None:
 def _joined(batcher: Batcher, atom: Atom, company: Company) -> Atom:
     """The value of each lane in the mask, and that of the first of them for the others."""
     b = batcher.b
-    dims = (At(Dyn(0)), *(Run(0, n) for n in atom.aval.shape[1:]))
+    dims: tuple[Dim, ...] = (At(Dyn(0)), *(Run(0, n) for n in atom.aval.shape[1:]))
     of_first = make.index(b, atom, dims, (company.first,))
     if atom.aval.dtype.kind in "fc":
         of_first = make.elementwise(b, ops.STOP_GRADIENT, of_first)

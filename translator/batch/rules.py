@@ -166,7 +166,9 @@ def elementwise(b: Builder, op: Elementwise, values: Sequence[Value]) -> Atom:
     for v, dtype in zip(values, operands, strict=True):
         atom = make.astype(b, v.atom, dtype) if op.plain is not None else v.atom  # math's take doubles, whatever comes
         if v.batched:
-            atom = pad(b, _adapted(b, replace(v, atom=atom), dtype, op.name in COMPARISONS), ndim - v.aval.ndim)
+            if v.aval.weak:
+                atom = _adapted(b, replace(v, atom=atom), dtype, op.name in COMPARISONS)
+            atom = pad(b, atom, ndim - v.aval.ndim)
         atoms.append(atom)
     return make.astype(b, make.elementwise(b, op.plain or op, *atoms), result)
 

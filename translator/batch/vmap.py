@@ -282,7 +282,7 @@ class Batcher:
                 assert_never(s)
 
     def apply(self, s: Apply) -> None:
-        values = [self.value(a) for a in s.args]
+        values: Sequence[Value] = [self.value(a) for a in s.args]
         if isinstance(s.op, Collective) and self.mask is not None:
             raise apart(s)
         if speaks_over(s, self.axis_name):
@@ -347,6 +347,8 @@ def atoms_used(block: Block) -> Iterator[Atom]:
 
 def move_axis(b: Builder, atom: Atom, source: int, target: int) -> Atom:
     """np.moveaxis(atom, source, target), by axes counted from the front."""
+    if source == target:
+        return atom
     order = [a for a in range(atom.aval.ndim) if a != source]
     order.insert(target, source)
     return make.transpose(b, atom, order)

@@ -53,7 +53,7 @@ from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
 from .lists import is_list, tape_jvp, zero_list
-from .muted import Mute, Mutes, muted_jvp
+from .muted import Mute, Mutes, beside_stored, muted_jvp
 from .reductions import cumulative_jvp, reduce_jvp
 from .reverse import without_leaves
 from .routines import routine_jvp
@@ -180,6 +180,8 @@ class _Forward:
             case Linalg():
                 return linalg_jvp(b, s, ts)
             case Put():
+                if ts[0] is None and (mute := beside_stored(b, s)) is not None:
+                    self.mutes[s.targets[0]] = (mute,)
                 return put_jvp(b, s, ts[0], ts[1])
             case Tape():
                 return tape_jvp(b, s, t, self._entry(b, s, ts), b.definitions)

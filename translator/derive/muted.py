@@ -19,6 +19,7 @@ from ..ops.core import Elementwise
 from ..records import dataclass
 from .corners import at_corner
 from .cotangents import cast_like, strong, total
+from .linear import index_parts
 from .partials import elementwise_jvp
 
 _STEEP = frozenset({ops.SQRT, ops.CBRT, ops.LOG, ops.LOG2, ops.LOG10, ops.LOG1P, ops.POWER})
@@ -70,6 +71,16 @@ def muted_jvp(b: Builder, s: Apply, ts: Sequence[Atom | None], mutes: Mutes) -> 
             c = mute.silenced(b, c, s.targets[0])
         out = c if out is None else total(b, out, c)
     return out
+
+
+def beside_stored(b: Builder, s: Apply) -> Mute | None:
+    """What is stored into zeros moves alone: `np.sqrt(np.diag(x))` has slopes on the diagonal."""
+    base = b.definitions.get(s.args[0]) if isinstance(s.args[0], Var) else None
+    if base is None or base.op is not ops.FULL or s.op is not ops.PUT:
+        return None
+    dims, dyn = index_parts(s, 2)
+    stored = make.put(b, make.full(b, s.args[0].aval.shape, False), True, dims, dyn)
+    return Mute(ops.WHERE, (stored,), False, base.args[0])
 
 
 def _equal(x: Atom, y: Atom) -> bool:

@@ -208,7 +208,8 @@ class _Finder:
         """Whether it reads an array at the index of a loop, or a step beside it: `x[i]`, `x[i + 1, :]`."""
         if s.op is not ops.INDEX or len(s.args) < 2:
             return False
-        return all(a in self.indices or self._is_place(self.makers.get(a)) for a in s.args[1:])
+        places = (a for a in s.args[1:] if isinstance(a, Var))
+        return all(a in self.indices or self._is_place(self.makers.get(a)) for a in places)
 
     def _is_short(self, s: Apply) -> bool:
         """Whether a number is the sum, difference, product, quotient, power or comparison of two that have names, are

@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import types
+from collections.abc import Callable
 from typing import Any
 
 from ..core.context import Context
@@ -27,9 +28,32 @@ def signature_of(ctx: Context, node: ast.AST, function: Value) -> inspect.Signat
     if is_runtime(known) or not callable(known):
         raise TypeError(f"{describe(function)} is not a callable object")
     found = inspect.signature(known)
-    if not all(map(_is_plain, (p.default for p in found.parameters.values()))):
+    if all(map(_is_plain, (p.default for p in found.parameters.values()))):
+        return found
+    if not isinstance(known, types.FunctionType) or hasattr(known, "__wrapped__"):
         ctx.cut(node, "the signature of a function with a default that may change", instead="give None as the default")
-    return found
+    return found.replace(parameters=[_with_default(ctx, known, p) for p in found.parameters.values()])
+
+
+def _with_default(ctx: Context, f: types.FunctionType, parameter: inspect.Parameter) -> inspect.Parameter:
+    """The parameter with its default as the reader has it: an array is read anew at every call."""
+    name = parameter.name
+    if _is_plain(parameter.default):
+        return parameter
+    if name in (f.__kwdefaults__ or ()):
+        return parameter.replace(default=ctx.captures.default(f, "__kwdefaults__", name))
+    last = f.__code__.co_argcount - len(f.__defaults__ or ())
+    place = f.__code__.co_varnames.index(name) - last
+    return parameter.replace(default=ctx.captures.default(f, "__defaults__", place))
+
+
+def _natively(f: Callable[..., Any]) -> Callable[..., Value]:
+    """What of `inspect` only moves values about is called as it is."""
+
+    def call(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
+        return f(*args, **kwargs)
+
+    return call
 
 
 def signature_of_closure(function: Closure) -> inspect.Signature:
@@ -56,3 +80,21 @@ def _left(signature: inspect.Signature, given: Partial) -> inspect.Signature:
 def _is_plain(default: Any) -> bool:
     whole = (type(None), bool, int, float, complex, str, bytes, type, types.FunctionType)
     return all(isinstance(v, whole) for v in leaves_in(default))
+
+
+MOVING: dict[Callable[..., Any], Callable[..., Value]] = {
+    inspect.signature: signature_of,
+    **{
+        f: _natively(f)
+        for f in (
+            inspect.Parameter,
+            inspect.Parameter.replace,
+            inspect.Signature,
+            inspect.Signature.replace,
+            inspect.Signature.bind,
+            inspect.Signature.bind_partial,
+            inspect.BoundArguments.apply_defaults,
+        )
+    },
+}
+"""What a call of each means."""

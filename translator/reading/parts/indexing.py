@@ -33,7 +33,7 @@ from ..core.values import (
     is_runtime,
 )
 from ..facts.runs import width_of
-from .shifting import window_of
+from .shifting import forwards, window_of
 from .sliding import slid
 
 
@@ -380,6 +380,7 @@ class _Parser:
     def _slice(self, s: slice, n: int) -> Run:
         ctx, node = self.ctx, self.node
         if any(type(p) is Var for p in (s.start, s.stop, s.step)):
+            s = forwards(ctx, s, n)
             part = self._bounds(s, n)
             if part is not None:
                 return part

@@ -3,6 +3,8 @@
     y[1 : k + 1] - x[:k]            y - np.concatenate((np.zeros(1), x[:-1]))      under the mask of y's slice
     x[k:0:-1]                       x[1 : k + 1][::-1]
 
+    x[k:] - x[:-k]                  the second is x[: n - k], where k certainly is positive
+
 A slice of unknown length that is known to be short lies in a window of that size:
 
     x[max(i - 5, 0) : min(i + 6, n)]    w[k : k + m] of w = x[i - 5 - k : i + 6 - k], where k is 0 but near the ends
@@ -107,6 +109,22 @@ def _window(ctx: Context, x: Atom, axis: int, start: Value, to: Value, size: int
     dims[axis] = Run(Dyn(0), size)
     first = make.add(b, make.subtract(b, ctx.atom(start), ctx.atom(to)), size)
     return make.index(b, padded, dims, [first])
+
+
+def forwards(ctx: Context, key: slice, n: int) -> slice:
+    """x[k:-1] as x[k : n - 1], x[:-k] as x[: n - k]: an end that certainly counts from the back, where the run knows
+    one of them.
+    """
+    if ctx.is_printed or not (key.step is None or (type(key.step) is int and key.step > 0)):
+        return key
+    return slice(_from_front(ctx, key.start, n), _from_front(ctx, key.stop, n), key.step)
+
+
+def _from_front(ctx: Context, end: Value, n: int) -> Value:
+    low, high = (None, None) if end is None else interval(ctx, end)
+    if low is None or high is None or low < -n or high >= 0:
+        return end
+    return ctx.wrap(make.add(ctx.b, ctx.atom(end), n))
 
 
 def backwards(ctx: Context, key: Value, n: int) -> slice | None:

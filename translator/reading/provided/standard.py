@@ -10,7 +10,6 @@ import collections
 import copy
 import dataclasses
 import enum
-import inspect
 import itertools
 import operator
 import types
@@ -40,8 +39,8 @@ from ..core.values import (
     is_runtime,
     leaves_in,
 )
+from ..facts import signatures
 from ..facts.keyed import Keyed, are_alike
-from ..facts.signatures import signature_of
 from ..functions.inlining import inline
 from ..parts.known import run_known
 from ..uses.attributes import get_attribute
@@ -545,7 +544,7 @@ LIBRARY: dict[Any, Implementation] = {
     dataclasses.asdict: _asdict,
     dataclasses.astuple: _astuple,
     **{python: _bisect(python, source) for python, source in ordering.PYTHON.items()},
-    inspect.signature: signature_of,
+    **signatures.MOVING,
     collections.namedtuple: _namedtuple,
     copy.copy: _copy,
     copy.deepcopy: _deepcopy,

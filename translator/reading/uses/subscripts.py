@@ -243,21 +243,25 @@ def _is_basic(e: Value) -> bool:
 
 
 def _shortened(ctx: Context, s: Masked, entries: Sequence[Value], node: ast.AST) -> Masked | None:
-    """s[j:-k, ...] of the first so many elements of an axis, by known j and k; None for others."""
+    """s[j:-k, ...] of the first so many elements of an axis, by known j and k, and s[j:k, ...] where CPython can run no
+    part; None for others.
+    """
     first, part = entries[0], s.parts[0]
     if type(first) is not slice or first == slice(None) or not isinstance(part, Bounds) or first.step not in (None, 1):
         return None
     j, k = first.start or 0, first.stop or 0
     if type(part.start) is not int or (part.start, part.step) != (0, 1) or type(j) is not int or type(k) is not int:
         return None
-    if not 0 <= j < part.n or not -part.n < k <= 0 or first.stop == 0:
+    if not 0 <= j < part.n or k <= -part.n or first.stop == 0 or (k > 0 and not ctx.transforms):
         return None
-    n = part.n - j + k
+    k = min(k, part.n)
+    n = part.n - j + k if k <= 0 else k - j
     if n <= 0:
         return None
-    b = ctx.b
-    stop = make.maximum(b, make.add(b, ctx.atom(part.stop), k - j), 0)
-    view = index_array(ctx, s.whole, slice(j, part.n + k), node)
+    b, length = ctx.b, ctx.atom(part.stop)
+    left = make.add(b, length, k - j) if k <= 0 else make.subtract(b, make.minimum(b, length, k), j)
+    stop = make.maximum(b, left, 0)
+    view = index_array(ctx, s.whole, slice(j, j + n), node)
     return Masked(view, (Bounds(0, ctx.wrap(stop), 1, n), *s.parts[1:]))
 
 
