@@ -83,4 +83,4 @@ def band_offsets(n: int, below: int, above: int) -> tuple[tuple[int, Any, Any], 
     return tuple(found)
 
 
-STATIC: tuple[Callable[..., Any], ...] = (fast_length,)
+STATIC: tuple[Callable[..., Any], ...] = (fast_length, spectral_window, legendre_nodes, lowpass_weights)
