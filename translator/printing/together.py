@@ -29,7 +29,7 @@ class _Open:
     the names that it binds or stores into.
     """
 
-    at: int
+    line: Line
     span: Span
     kind: str
     targets: list[str]
@@ -45,15 +45,15 @@ class Together:
 
     def join(self, lines: list[Line], s: Apply, target: str, value: str) -> None:
         """The last line is `target = value`: let it stand in the one before it, if it may."""
-        line, last = lines[-1], len(lines) - 1
+        line = lines[-1]
         name = target.partition("[")[0]
         kind = _kind(s, name, value)
         before = self.open
         place = s.span if _is_written_there(s) else NOWHERE
-        self.open = _Open(last, place, kind, [target], [value], {name})
-        if before is None or before.at != last - 1 or before.kind != kind or line.comment:
-            return
-        if lines[before.at].indent != line.indent:  # the one before it ends a block
+        self.open = _Open(line, place, kind, [target], [value], {name})
+        if before is None or before.line is not lines[-2:][0] or before.kind != kind or line.comment:
+            return  # it is the first of a block, perhaps
+        if before.line.indent != line.indent:  # the one before it ends a block
             return
         reads = re.findall(r"\w+", f"{target} {value}")
         if not before.changed.isdisjoint(reads) or not (kind or _beside(before.span, place)):
@@ -61,9 +61,9 @@ class Together:
         targets, values = [*before.targets, target], [*before.values, value]
         text = f"{', '.join(targets)} = {', '.join(values)}"
         if len(text) + 4 * line.indent <= WIDE:
-            first = lines[before.at]
-            lines[before.at :] = [Line(line.indent, text, first.comment, (*first.origins, *line.origins))]
-            self.open = _Open(before.at, place, kind, targets, values, before.changed | {name})
+            both = Line(line.indent, text, before.line.comment, (*before.line.origins, *line.origins))
+            lines[-2:] = [both]
+            self.open = _Open(both, place, kind, targets, values, before.changed | {name})
 
 
 def is_joinable(s: Apply, name: str) -> bool:
