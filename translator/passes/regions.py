@@ -123,7 +123,7 @@ def _turned(a: Atom) -> Const:
 
 
 def index(call: Call, definitions: Definitions) -> Found:
-    """Reading what was just stored at the same place, and reading from `np.full`."""
+    """Reading what was stored at the same place, or joined there, and reading from `np.full`."""
     assert isinstance(call.attrs, IndexAttrs)
     x, *dynamic = call.args
     if not dynamic and isinstance(x, Var):
@@ -135,15 +135,50 @@ def index(call: Call, definitions: Definitions) -> Found:
     part = made_by(x, ops.INDEX, definitions)
     if part is not None and isinstance(part.attrs, IndexAttrs) and len(part.args) == 1 and not dynamic:
         return Call(ops.INDEX, part.args, IndexAttrs(_composed(part.attrs.dims, call.attrs.dims)))
-    stored = made_by(x, ops.PUT, definitions)
-    if stored is None or call.attrs.gathers:
+    return None if call.attrs.gathers else _stored(call, definitions) or _joined(call, definitions)
+
+
+def _stored(call: Call, definitions: Definitions) -> Atom | None:
+    """What was stored at the same place last, other stores since then being elsewhere."""
+    assert isinstance(call.attrs, IndexAttrs)
+    x = call.args[0]
+    for _ in range(MOST_PARTS):
+        stored = made_by(x, ops.PUT, definitions)
+        if stored is None:
+            return None
+        assert isinstance(stored.attrs, IndexAttrs)
+        if _place(call.attrs, call.args) == _place(stored.attrs, stored.args):
+            new = stored.args[1]
+            return strong(new, stored.targets[0].aval.dtype) if isinstance(new, Const) and new.aval.weak else new
+        rows = zip(call.attrs.dims, stored.attrs.dims, strict=True)
+        if not any(_is_other(a, b) for a, b in rows):
+            return None
+        x = stored.args[0]
+    return None
+
+
+def _is_other(a: Dim, b: Dim) -> bool:
+    return isinstance(a, At) and isinstance(b, At) and {type(a.index), type(b.index)} == {int} and a != b
+
+
+def _joined(call: Call, definitions: Definitions) -> Found:
+    """The piece of `np.stack` that an index picks."""
+    assert isinstance(call.attrs, IndexAttrs)
+    joined, dims = made_by(call.args[0], ops.CONCATENATE, definitions), call.attrs.dims
+    if joined is None or not isinstance(joined.attrs, ConcatenateAttrs):
         return None
-    assert isinstance(stored.attrs, IndexAttrs)
-    same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
-    if not same:
+    axis = joined.attrs.axis
+    if len(joined.args) != call.args[0].aval.shape[axis]:
         return None
-    new = stored.args[1]
-    return strong(new, stored.targets[0].aval.dtype) if isinstance(new, Const) and new.aval.weak else new
+    whole = all(d == Run(0, n) for i, (d, n) in enumerate(zip(dims, call.args[0].aval.shape, strict=True)) if i != axis)
+    match dims[axis]:
+        case At(index=int() as k) if whole:
+            piece = made_by(joined.args[k], ops.EXPAND_DIMS, definitions)
+            if piece is not None and piece.attrs == AxesAttrs((axis,)):
+                return piece.args[0]
+            return Call(ops.INDEX, (joined.args[k],), IndexAttrs((*dims[:axis], At(0), *dims[axis + 1 :])))
+        case _:
+            return None
 
 
 def _of_turned(call: Call, definitions: Definitions) -> Call | None:

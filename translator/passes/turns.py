@@ -6,7 +6,8 @@
                                          y = y + w[2] * x[2:1000]
 
 As a loop each turn reads and writes all of `y`, and on a device each is a launch. Only where element by element is all
-that happens to what the loop carries: other turns would find more to compute again than they save.
+that happens to what the loop carries, but for a tape on which each turn has its place: other turns would find more to
+compute again than they save. A backward loop behind it takes from registers, too, what was on the tape.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from .. import ops
 from ..builder import Builder
 from ..checked import Checked
-from ..ir import Apply, Atom, Block, For, Function, Statement, Var, const, walk, with_blocks, with_statements
-from ..ops.core import Cast, Create, Elementwise, Index, Reshape
+from ..ir import Apply, Atom, Block, For, Function, Statement, Var, const, uses_of, walk, with_blocks, with_statements
+from ..ops.core import At, Cast, Create, Dyn, Elementwise, Index, IndexAttrs, Reshape
 from ..rewrite import splice_block, substitute, substituted
 from .simplify import simplify
 
@@ -39,6 +41,26 @@ def turns(function: Function) -> Function:
 def _is_short(s: For) -> bool:
     known = s.range.static()
     return known is not None and len(known) <= MOST_TURNS and any(p.aval.size >= LARGE for p in s.body.params[1:])
+
+
+def _tapes(body: Block) -> set[Var]:
+    """What a loop carries only to store at the place of the turn in it."""
+    index, *carried = body.params
+    uses, left = uses_of(body), dict(zip(carried, body.results, strict=True))
+    found: set[Var] = set()
+    for s in body.statements:
+        if not isinstance(s, Apply) or s.op is not ops.PUT or not _stores_at(s, index):
+            continue
+        place, kept = s.args[0], s.targets[0]
+        if isinstance(place, Var) and left.get(place) is kept and uses[place] == uses[kept] == 1:
+            found.add(place)
+    return found
+
+
+def _stores_at(s: Apply, index: Var) -> bool:
+    assert isinstance(s.attrs, IndexAttrs)
+    places = [d.index for d in s.attrs.dims if isinstance(d, At)]
+    return len(s.args) == 3 and s.args[2] is index and places == [Dyn(2)]
 
 
 class _Writer:
@@ -66,8 +88,11 @@ class _Writer:
         """Whether nothing may fail in the loop, and each element that it carries meets none of the others."""
         if len(s.range.static() or ()) * len(s.body.statements) > MOST or self._checked.block(s.body):
             return False
-        varying = set(s.body.params[1:])
+        tapes = _tapes(s.body)
+        varying = {*s.body.params[1:]} - tapes
         for inner in s.body.statements:
+            if isinstance(inner, Apply) and inner.op is ops.PUT and inner.args[0] in tapes:
+                continue
             if not isinstance(inner, Apply) or not isinstance(inner.op, _FUSED):
                 return False
             met = [a for a in inner.args if isinstance(a, Var) and a in varying]
