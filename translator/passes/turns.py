@@ -89,7 +89,9 @@ class _Writer:
         if len(s.range.static() or ()) * len(s.body.statements) > MOST or self._checked.block(s.body):
             return False
         tapes = _tapes(s.body)
-        varying = {*s.body.params[1:]} - tapes
+        varying: set[Var] = {*s.body.params[1:]} - tapes
+        if not any(v.aval.size >= LARGE for v in varying):
+            return False
         for inner in s.body.statements:
             if isinstance(inner, Apply) and inner.op is ops.PUT and inner.args[0] in tapes:
                 continue
