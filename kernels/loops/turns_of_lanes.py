@@ -37,7 +37,6 @@ from ...translator.ir import (
     const,
     inputs_of,
     may_raise,
-    walk,
 )
 from ...translator.ops import INDEX, PUT, RESHAPE
 from ...translator.ops.core import (
@@ -55,6 +54,7 @@ from ...translator.ops.core import (
     ShapeAttrs,
 )
 from ...translator.passes.alignment import without_ones
+from ...translator.passes.turns import only_stored
 from ...translator.rewrite import Substitution
 from ..grouping import inline, is_pointwise, users_of
 from .lane_nests import Flat
@@ -111,17 +111,9 @@ def _joined(
     return joined
 
 
-def _tapes(s: Statement) -> set[int]:
-    """Which of the values that a loop carries its turns only store into."""
-    if not isinstance(s, For):
-        return set()
-    read = [a for t in walk(s.body) for a in inputs_of(t)]
-    found = set()
-    for k, (p, r) in enumerate(zip(s.body.params[1:], s.body.results, strict=True)):
-        store = next((t for t in s.body.statements if isinstance(t, Apply) and t.targets == (r,)), None)
-        if store is not None and store.op is PUT and store.args[0] is p and read.count(p) == 1 and r not in read:
-            found.add(k)
-    return found
+def _tapes(s: Statement) -> dict[int, Apply]:
+    """The stores into the values of a loop that its turns only store into."""
+    return only_stored(s) if isinstance(s, For) else {}
 
 
 def _slice(attrs: object, shape: Shape) -> tuple[int, int] | None:
@@ -269,10 +261,9 @@ class _Elements:
 
     def begin_tapes(self, s: For) -> None:
         """The tapes that the lanes' own loop carries, through it."""
-        for k in _tapes(s):
-            param, target, result, init = s.body.params[1 + k], s.targets[k], s.body.results[k], s.inits[k]
-            (store,) = [t for t in s.body.statements if isinstance(t, Apply) and t.targets == (result,)]
-            if s is not self.loop or not isinstance(init, Var) or init in self.flat or not isinstance(result, Var):
+        for k, store in _tapes(s).items():
+            param, target, result, init = s.body.params[1 + k], s.targets[k], store.targets[0], s.inits[k]
+            if s is not self.loop or not isinstance(init, Var) or init in self.flat:
                 raise _NeedsOthers
             aval = Aval(self.flat_shape(store, param.aval.shape), param.aval.dtype)
             self.flat[init] = Var(target.hint, aval)

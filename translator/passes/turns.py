@@ -43,18 +43,22 @@ def _is_short(s: For) -> bool:
     return known is not None and len(known) <= MOST_TURNS and any(p.aval.size >= LARGE for p in s.body.params[1:])
 
 
-def _tapes(body: Block) -> set[Var]:
-    """What a loop carries only to store at the place of the turn in it."""
-    index, *carried = body.params
-    uses, left = uses_of(body), dict(zip(carried, body.results, strict=True))
-    found: set[Var] = set()
-    for s in body.statements:
-        if not isinstance(s, Apply) or s.op is not ops.PUT or not _stores_at(s, index):
-            continue
-        place, kept = s.args[0], s.targets[0]
-        if isinstance(place, Var) and left.get(place) is kept and uses[place] == uses[kept] == 1:
-            found.add(place)
+def only_stored(loop: For) -> dict[int, Apply]:
+    """The stores into those of the values that a loop carries into which its turns store once, and do nothing else."""
+    body, uses = loop.body, uses_of(loop.body)
+    made = {s.targets[0]: s for s in body.statements if isinstance(s, Apply) and s.op is ops.PUT}
+    found: dict[int, Apply] = {}
+    for k, (place, kept) in enumerate(zip(body.params[1:], body.results, strict=True)):
+        store = made.get(kept) if isinstance(kept, Var) else None
+        if store is not None and store.args[0] is place and uses[place] == uses[store.targets[0]] == 1:
+            found[k] = store
     return found
+
+
+def _tapes(loop: For) -> set[Var]:
+    """What a loop carries only to store at the place of the turn in it."""
+    index, *carried = loop.body.params
+    return {carried[k] for k, store in only_stored(loop).items() if _stores_at(store, index)}
 
 
 def _stores_at(s: Apply, index: Var) -> bool:
@@ -88,7 +92,7 @@ class _Writer:
         """Whether nothing may fail in the loop, and each element that it carries meets none of the others."""
         if len(s.range.static() or ()) * len(s.body.statements) > MOST or self._checked.block(s.body):
             return False
-        tapes = _tapes(s.body)
+        tapes = _tapes(s)
         varying: set[Var] = {*s.body.params[1:]} - tapes
         if not any(v.aval.size >= LARGE for v in varying):
             return False
