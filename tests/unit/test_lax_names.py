@@ -75,7 +75,7 @@ GROUPS: dict[str, list[str]] = {
     ],
     "arithmetic": [
         "lax.erf_inv(v / 4), lax.bessel_i0e(v), lax.bessel_i1e(v), lax.round(v)",
-        "lax.abs(lax.complex(v, v)), jnp.abs(lax.fft(m, 'RFFT', (4,)))",
+        "lax.abs(lax.complex(v, v)), jnp.abs(lax.fft(m, 'RFFT', (4,))), jnp.abs(lax.fft(m, 'fft', (4,)))",
         "lax.round(jnp.array([0.5, 1.5, -2.5])), lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)",
         "lax.reduce_precision(v.astype(jnp.float32) * 1e3, 5, 4), lax.reduce_precision(m * 1e-5, 5, 10)",
         "lax.bitcast_convert_type(v, jnp.int64), lax.bitcast_convert_type(v.astype(jnp.float32), jnp.uint8)",
@@ -138,6 +138,7 @@ GROUPS: dict[str, list[str]] = {
         ),
         "nn.gelu(m, approximate=False), nn.softmax(m, axis=0, where=m > 0), nn.log1mexp(v)",
         "nn.logmeanexp(m), nn.logmeanexp(m, 1, keepdims=True), nn.logmeanexp(m, (0, 1), where=m > 0), nn.tanh(v)",
+        "nn.relu(m + jnp.nan), nn.relu6(m + jnp.nan)",
         "nn.one_hot(i - 1, 2), nn.one_hot(i, 3, dtype=jnp.float32, axis=0)",
     ],
 }

@@ -416,3 +416,15 @@ def test_results_of_one_factorisation_are_asked_for_together() -> None:
     assert "np.linalg.slogdet(a).logabsdet" in source
     for got, want in zip(compiled(a, 3), factored(a, 3), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_only_whole_shifts_of_positions_are_np_eye() -> None:
+    x = np.ones((3, 3))
+    for f, printed in (
+        (lambda x: np.where(np.arange(3)[:, None] + 1 == np.arange(3), x, 0.0), "np.eye(3, k=1, dtype=bool)"),
+        (lambda x: np.where(np.arange(3)[:, None] + 0.5 == np.arange(3), x, 0.0), "+ 0.5 =="),
+        (lambda x: np.where(np.arange(3)[:, None] + np.nan == np.arange(3), x, 0.0), "+ np.nan =="),
+    ):
+        made = untraced.vmap(f)
+        assert printed in made.source(x[None])
+        np.testing.assert_array_equal(made(x[None])[0], f(x))
