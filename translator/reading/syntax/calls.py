@@ -236,7 +236,8 @@ def _call_read(
         given = streams.drawn(ctx, f, args, kwargs, node)
         if given is not NotImplemented:
             return given
-    return inline(ctx, f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
+    derived = f.__dict__.get("__untraced_derived__") if ctx.transforms else None  # what CPython runs elsewhere
+    return inline(ctx, derived or f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
 
 
 def _is_of_numpy(f: Any) -> bool:
