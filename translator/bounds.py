@@ -227,8 +227,8 @@ def meet(a: Interval, b: Interval) -> Interval:
 class _Walker:
     """Visits definitions before uses; loops are visited until what they carry is stable.
 
-    In a loop, those inside are visited again with intervals that have only grown: they begin with what was `stable` before, so
-    that a nest is not visited some 3 ** depth times.
+    In a loop, those inside are visited again with intervals that have only grown: they begin with what was `stable`
+    before, so that a nest is not visited some 3 ** depth times.
     """
 
     def __init__(self, conditions: bool = True) -> None:

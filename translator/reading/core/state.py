@@ -105,8 +105,8 @@ class Loops:
     turns       bodies of loops of a known number of trips, and which trip it is.
     unbounded   bodies of loops of a number that only the run knows: start, stop, step.
     peeling     loops whose first trip is read apart.
-    lessons     what loops were found to carry (`lessons`), by their place: `inside` which body, how many loops are before it
-                in there (`count`). `met` has the places of the loops that are being read.
+    lessons     what loops were found to carry (`lessons`), by their place: `inside` which body, and how many loops
+                are before it in there (`count`). `met` has the places of the loops that are being read.
     """
 
     of: dict[Var, Site] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """What a loop was found to carry, kept for the next reading of the body around it.
 
-A body is read again until it is known what its loop carries, and each reading reads the loops inside anew: were they to find out
-from the beginning every time, nests would be read 2 ** depth times. With what the reading before has found, a loop that still
-begins with the same types is read once.
+A body is read again until it is known what its loop carries, and each reading reads the loops inside anew: were they
+to find out from the beginning every time, nests would be read 2 ** depth times. With what the reading before has found,
+a loop that still begins with the same types is read once.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Key = tuple[Any, ...]
 class Lesson:
     """flags: whether the loop is left by `break` or `return`.
 
-    types: of carried names, with the type that each began with. arrays: names, and which of their leaves is an array that the
-    body changes otherwise than by that name.
+    types: of carried names, with the type that each began with. arrays: names, and which of their leaves is an array
+    that the body changes otherwise than by that name.
     """
 
     flags: bool = False
@@ -58,7 +58,8 @@ class Lesson:
             leaf = next((x for j, x in enumerate(leaves_in(env.get(name))) if j == k), None)
             if type(leaf) is Ref and not leaf.cell.immutable and not leaf.cell.doubt:
                 place = Place("cell", id(leaf.cell), leaf.cell)
-                if place not in plan.places and not any(Place("cell", id(t)) in plan.places for t in leaf.cell.twins):
+                twins = (Place("cell", id(t)) for t in leaf.cell.twins)
+                if not any(p in plan.places for p in (place, *twins)):
                     plan.places.append(place)
 
 

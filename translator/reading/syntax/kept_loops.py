@@ -55,7 +55,7 @@ def no_flags(*_: Any) -> Flow:
 def _attempts(
     ctx: Context, plan: Plan, body: Callable[[], Outcome], node: ast.AST, form: Key
 ) -> tuple[Snapshot, Outcome]:
-    """Read the body until the plan holds all that it carries. `form` tells the ways apart in which a loop may be read."""
+    """Read the body until the plan holds all that it carries. `form` tells apart in which way the loop is read."""
     lesson = lesson_of(ctx, node, form)
     lesson.tell(ctx, plan)
     for _ in range(_MAX_ATTEMPTS):
