@@ -79,7 +79,8 @@ def meeting(ctx: Context, node: ast.AST) -> Iterator[None]:
 def lesson_of(ctx: Context, node: ast.AST, form: Key = ()) -> Lesson:
     """The lesson of a loop that is being read, for one form of it."""
     key = (ctx.loops.met.get(node), node, form)
-    return ctx.loops.lessons.setdefault(key, Lesson())
+    lesson: Lesson = ctx.loops.lessons.setdefault(key, Lesson())
+    return lesson
 
 
 @contextmanager
