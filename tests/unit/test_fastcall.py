@@ -105,6 +105,13 @@ class TestSmallArrays:
             np.testing.assert_array_equal(got, X[int(k) :] + 1)
             assert text == f"{k}"
 
+    def test_numbers_where_numpy_makes_arrays_of_them(self) -> None:
+        f = accelerate(lambda x: (np.sinc(x), np.where(x > 0, x, 2.0)))
+        g = accelerate(lambda x: np.sinc(x))
+        for x in (1.0, -1.0, 2.5):
+            assert type(g(x)) is type(f(x)[0]) is np.float64
+            assert type(f(x)[1]) is np.ndarray
+
     def test_mistakes_are_reported(self) -> None:
         f = accelerate(lambda x, y: x * y, target="cpu")
         f(X, X)

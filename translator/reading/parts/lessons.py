@@ -65,7 +65,7 @@ class Lesson:
 
 @contextmanager
 def meeting(ctx: Context, node: ast.AST) -> Iterator[None]:
-    """While a loop is read, in whatever form: its lesson has the place of the loop among those of the body around it."""
+    """While a loop is read, in whatever form: its lesson has the loop's place among those of the body around it."""
     loops = ctx.loops
     before = loops.met.get(node)
     loops.met[node] = (*loops.inside, loops.count, node, ctx.frame.call)
