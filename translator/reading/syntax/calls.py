@@ -82,8 +82,8 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         )
     if purpose().draws and _takes_generators(function):
         ctx.drawing.passing.update((*node.args, *(k.value for k in node.keywords)))
-    if function is sum and len(node.args) == 1 and not node.keywords:
-        found = comprehensions.total(ctx, node.args[0])
+    if function in (sum, any, all) and len(node.args) == 1 and not node.keywords:
+        found = comprehensions.folded(ctx, function, node.args[0])
         if found is not NotImplemented:
             return found
     if function in (filter, map) and ctx.transforms:
