@@ -337,11 +337,13 @@ class _Weighed:
         flat = as_given or x.aval.ndim <= 2 >= y.aval.ndim
         if not (stacked or (flat and host_calls.multiplies(attrs, x.aval, y.aval, dtype))):
             raise _NotWeighed
-        self.numpy += math.prod(x.aval.shape[:-2]) * MATRIX if stacked else 0.0
+        if stacked:
+            written = _bytes(s.targets[0].aval)
+            self.numpy += math.prod(x.aval.shape[:-2]) * MATRIX + written * self._byte + _faults(written, FRESH)
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
         took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte if vector else count * each
-        self.numpy += took / 2 if x is y and not vector else took  # the product of a matrix with itself is symmetric
+        self.numpy += took / 2 if x is y and not (vector or stacked) else took  # the product of a matrix with itself is symmetric
         self.xla += took * BEHIND
 
 
