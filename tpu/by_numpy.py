@@ -339,7 +339,7 @@ class _Weighed:
             raise _NotWeighed
         if stacked:
             written = _bytes(s.targets[0].aval)
-            self.numpy += math.prod(x.aval.shape[:-2]) * MATRIX + written * self._byte + _faults(written, FRESH)
+            self.numpy += math.prod(s.targets[0].aval.shape[:-2]) * MATRIX + written * self._byte + _faults(written, FRESH)
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
         took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte if vector else count * each
@@ -348,10 +348,17 @@ class _Weighed:
 
 
 def _is_stack(attrs: ContractAttrs, x: Aval, y: Aval, dtype: DType) -> bool:
-    """Whether a product is one of many matrices, `x @ y`, for each of which NumPy calls BLAS."""
-    *batch, i, k = attrs.lhs
-    many = bool(batch) and attrs.rhs[:-1] == (*batch, k) and attrs.out == (*batch, i, attrs.rhs[-1])
-    return many and dtype.char in "fdFD" and x.dtype == y.dtype == dtype
+    """Whether a product is one of many matrices, `x @ y` or `x.mT @ y`, for each of which NumPy calls BLAS. One of the
+    operands may be the same matrix for all.
+    """
+    if len(attrs.out) < 3:
+        return False
+    *batch, i, j = attrs.out
+    sides = attrs.lhs, attrs.rhs
+    leading = {tuple(side[:-2]) for side in sides}
+    many = tuple(batch) in leading and leading <= {tuple(batch), ()}
+    matrices = all(len(side) >= 2 and free in side[-2:] for side, free in zip(sides, (i, j), strict=True))
+    return many and matrices and dtype.char in "fdFD" and x.dtype == y.dtype == dtype
 
 
 def _same(function: Function) -> dict[Atom, Atom]:
