@@ -258,6 +258,8 @@ class _Weighed:
 
     def _elementwise(self, s: Apply) -> None:
         (target,) = s.targets
+        if s.op.name in ("real", "imag"):
+            return  # NumPy's are views, which others read, and XLA's are fused with what reads them
         moved = _bytes(target.aval) + sum(_bytes(a.aval) for a in s.args if a.aval.shape == target.aval.shape)
         cheap = (isinstance(s.op, Cast) and not _has_halves(s)) or _is_plain(s)
         by_one = s.op.name == "floor_divide" and target.aval.dtype.kind in "iu" and not s.args[1].aval.shape
