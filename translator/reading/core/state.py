@@ -39,6 +39,8 @@ class Callers:
         elif isinstance(v, tuple):
             for i, item in enumerate(v):
                 self.adopt(item, (*path, ("item", i)))
+        elif id(v) in self.containers:
+            pass  # objects may lead back to themselves
         elif isinstance(v, list | dict | set) or is_object(v):
             self.containers[id(v)], self.paths[id(v)] = v, path
             how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
