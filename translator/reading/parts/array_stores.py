@@ -24,6 +24,7 @@ from ..facts.contents import known_arrays
 from ..facts.overlaps import check_overlap
 from ..facts.runs import first, past
 from .indexing import Key, extend_index, mask_for, mask_of, masked, parse_key, selected_view
+from .ranked import laid_out
 from .selection import align, concrete, condition, refuse, strict_of, true_places
 
 
@@ -163,6 +164,8 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
     aligned = align(ctx, [target, value])
     if aligned is not None and len(aligned[1]) > len(target.parts):
         aligned = None
+    if aligned is None and (laid := laid_out(ctx, target, value)) is not None:
+        aligned = align(ctx, [target, laid])
     if aligned is None:
         if target.strict is not None:
             given = concrete(ctx, value, node, "a selection") if isinstance(value, Masked) else value

@@ -18,6 +18,7 @@ import numpy as np
 
 from ... import make
 from ...ir import Atom, Var
+from ...ops.core import Gather, Run
 from ..core.context import Context
 from ..core.demand import LENGTH, affine, demand, difference, interval, interval_of, plus, scaled
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
@@ -118,7 +119,7 @@ def may_be_empty(ctx: Context, p: Bounds) -> bool:
 
 def elementwise(ctx: Context, f: Callable[..., Value], operands: Sequence[Value], node: ast.AST, what: str) -> Value:
     """f of the whole arrays, where the selections among the operands agree; of the arrays themselves otherwise."""
-    aligned = align(ctx, operands)
+    aligned = agreed(ctx, operands)
     if aligned is None:
         return f(*[concrete(ctx, v, node, what) if isinstance(v, Masked) else v for v in operands])
     wholes, parts = aligned
@@ -219,6 +220,42 @@ def _equal(ctx: Context, x: Value, y: Value) -> bool:
 def filled(ctx: Context, inside: Atom, x: Atom, neutral: Any) -> Atom:
     """`x`, and the neutral element where it does not count."""
     return make.where(ctx.b, inside, x, make.lift(np.array(neutral).astype(x.aval.dtype)[()]))
+
+
+# ---- masks as the first so many elements ---------------------------------------------------------
+
+
+def compressed(ctx: Context, s: Masked) -> Masked:
+    """The selection with runs from 0 in place of its masks; itself where it has none, or CPython can run a part."""
+    if not ctx.transforms or not any(is_mask(p) for p in s.parts):
+        return s
+    b, x = ctx.b, ctx.read(s.whole)
+    parts: list[Part] = []
+    for i, p in enumerate(s.parts):
+        if isinstance(p, Places) and is_mask(p):
+            shape = x.aval.shape
+            x = make.reshape(b, x, (*shape[:i], p.mask.aval.size, *shape[i + width_of(p) :]))
+            x = along(ctx, x, i, make.argsort(b, make.logical_not(b, make.reshape(b, p.mask, (-1,))), 0))
+            p = Bounds(0, count(ctx, s, i), 1, p.mask.aval.size)
+        parts.append(p)
+    return Masked(Ref(ctx.cell(x)), tuple(parts))
+
+
+def is_mask(p: Part) -> bool:
+    return isinstance(p, Places) and p.mask.aval.size > 0
+
+
+def along(ctx: Context, x: Atom, axis: int, places: Atom) -> Atom:
+    dims = [Run(0, n) for n in x.aval.shape]
+    return make.index(ctx.b, x, (*dims[:axis], Gather(0), *dims[axis + 1 :]), (places,))
+
+
+def agreed(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[Part, ...]] | None:
+    """`align` of the operands; where their masks differ, of first elements, as many."""
+    found = align(ctx, operands)
+    if found is None and ctx.transforms:
+        found = align(ctx, [compressed(ctx, v) if isinstance(v, Masked) else v for v in operands])
+    return found
 
 
 # ---- attributes and places -----------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ...ops.core import Gather
 from ..core.context import Context
 from ..core.values import FULL, Masked, Places, Ref, Value
 from ..facts.runs import count, width_of
+from ..parts.ranked import places_of
 from .subscripts import index_array
 
 _LISTS = (np.nonzero, np.where, np.flatnonzero, np.argwhere, "nonzero")
@@ -38,17 +39,11 @@ def list_of_places(ctx: Context, f: Any, array: Ref) -> Value:
     if f is np.flatnonzero:
         x = make.reshape(b, x, (-1,))
     mask = x if x.aval.dtype.kind == "b" else make.not_equal(b, x, 0)
-    shape, ndim = mask.aval.shape, mask.aval.ndim
-
-    def along(axis: int) -> Atom:
-        others = tuple(a for a in range(ndim) if a != axis)
-        return make.broadcast_to(b, make.expand_dims(b, make.iota(b, shape[axis]), others), shape)
-
+    found = places_of(ctx, mask)
     if f is np.argwhere:
-        whole = make.concatenate(b, [make.expand_dims(b, along(i), ndim) for i in range(ndim)], ndim)
+        ndim = mask.aval.ndim
+        whole = make.concatenate(b, [make.expand_dims(b, ctx.read(p.whole), ndim) for p in found], ndim)
         return Masked(Ref(ctx.cell(whole)), (Places(mask), FULL))
-    part = Places(mask)
-    found = tuple(Masked(Ref(ctx.cell(along(i))), (part,), axis=i) for i in range(ndim))
     return found[0] if f is np.flatnonzero else found
 
 

@@ -20,7 +20,7 @@ from ..core.context import Context
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Undefined, Value, is_runtime
 from ..facts.runs import axes_of, count, width_of
 from ..parts.array_stores import changed
-from ..parts.selection import concrete, condition, elementwise, filled, may_be_empty, same_part, shape_of
+from ..parts.selection import compressed, concrete, condition, elementwise, filled, may_be_empty, same_part, shape_of
 from ..parts.shifting import shifted
 from .subscripts import index_selection, reversed_
 
@@ -254,6 +254,18 @@ def _sorted(ctx: Context, s: Masked, again: Callable[..., Value]) -> Value:
     return Masked(ordered, (Bounds(0, count(ctx, s, 0), 1, x.aval.shape[0]),))
 
 
+def _order(ctx: Context, s: Masked, node: ast.AST) -> Value:
+    """np.argsort(s): the numbers of selected elements; what is not selected goes behind them."""
+    s = compressed(ctx, s)
+    if len(s.parts) != 1 or s.whole.aval.dtype.kind not in "biuf":
+        return NotImplemented
+    part = s.parts[0]
+    if not isinstance(part, Bounds) or type(part.start) is not int or (part.start, part.step) != (0, 1):
+        return NotImplemented
+    unused = ctx.wrap(make.logical_not(ctx.b, condition(ctx, s)))
+    return Masked(ctx.call(np.lexsort, [(Ref(ctx.cell(ctx.read(s.whole))), unused)], {}, node), s.parts)
+
+
 def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]) -> Value:
     """np.linalg.lstsq(a[mask], b[mask]) and np.polyfit(x[mask], y[mask], n): equations of zeros change no solution."""
     x, y, *rest = args
@@ -343,6 +355,9 @@ def call(
         found = _quantile(ctx, s, name, args[1:], kwargs, node)
     elif ctx.transforms and name == "sort" and len(args) == 1 and isinstance(s, Masked) and not isinstance(f, str):
         found = _sorted(ctx, s, lambda x: again(x, kwargs))
+    elif ctx.transforms and name == "argsort" and len(args) == 1 and isinstance(s, Masked):
+        if not kwargs.keys() - {"kind", "stable"}:
+            found = _order(ctx, s, node)
     elif ctx.transforms and name in ("lstsq", "polyfit") and len(args) > 1:
         found = _fitted(ctx, name, args, kwargs, again)
     if found is not NotImplemented:
