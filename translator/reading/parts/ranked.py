@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ... import make
 from ...ir import Atom
 from ..core.context import Context
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 from ..facts.runs import count
-from .selection import along, compressed, condition, filled, is_mask
+from .selection import along, compressed, condition, filled, is_front, is_mask
 
 
 def places_of(ctx: Context, mask: Atom) -> tuple[Masked, ...]:
@@ -27,6 +29,22 @@ def places_of(ctx: Context, mask: Atom) -> tuple[Masked, ...]:
     return tuple(map(along_axis, range(len(shape))))
 
 
+def crossing(ctx: Context, base: Ref, keys: Sequence[Value]) -> Masked | None:
+    """base[np.ix_(m, n)] by masks as a selection of `base` itself; None for other keys."""
+    masks = [_mask_across(k, i, len(keys)) for i, k in enumerate(keys)]
+    if [None if m is None else m.aval.shape for m in masks] != [(n,) for n in base.aval.shape]:
+        return None
+    return Masked(base, tuple(Places(m) for m in masks if m is not None))
+
+
+def _mask_across(key: Value, i: int, n: int) -> Atom | None:
+    """The mask that np.ix_ gives the places of along axis `i` of `n`."""
+    if not isinstance(key, Masked) or key.axis != 0 or len(key.parts) != n:
+        return None
+    part = key.parts[i]
+    return part.mask if isinstance(part, Places) and sum(p is not None for p in key.parts) == 1 else None
+
+
 def taken(ctx: Context, s: Masked, at: Value) -> Value | None:
     """s[at] for positions along the first axis, in an array or a selection of such; None for other ones.
 
@@ -37,7 +55,7 @@ def taken(ctx: Context, s: Masked, at: Value) -> Value | None:
         return None
     s = compressed(ctx, s)
     first = s.parts[0]
-    if not isinstance(first, Bounds) or type(first.start) is not int or (first.start, first.step) != (0, 1):
+    if not isinstance(first, Bounds) or not is_front(first):
         return None
     b, size, k = ctx.b, ctx.atom(first.stop), ctx.read(whole)
     if isinstance(at, Masked):
@@ -68,7 +86,7 @@ def laid_out(ctx: Context, target: Masked, value: Value) -> Masked | None:
     b, first, atom = ctx.b, _parts(given)[0], ctx.read(given.whole) if isinstance(given, Masked) else ctx.atom(given)
     if any(p is not None for p in _parts(given)[1:]) or not atom.aval.shape[0]:
         return None
-    if isinstance(first, Bounds) and not (type(first.start) is int and (first.start, first.step) == (0, 1)):
+    if first is not None and not is_front(first):
         return None
     size = ctx.atom(first.stop) if isinstance(first, Bounds) else make.lift(atom.aval.shape[0])
     differ = make.not_equal(b, ctx.atom(count(ctx, target, 0)), size)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import make
-from ...ir import Atom
+from ... import make, ops
+from ...ir import Atom, Var
 from ...ops.core import Gather
 from ..core.context import Context
-from ..core.values import FULL, Masked, Places, Ref, Value
+from ..core.values import FULL, Bounds, Masked, Places, Ref, Value
 from ..facts.runs import count, width_of
 from ..parts.ranked import places_of
 from .subscripts import index_array
@@ -96,6 +96,41 @@ def unique(ctx: Context, array: Ref, asked: dict[str, Value]) -> Value:
 
 _BY_ONE = (Gather(0),)
 _ASKED = ("return_index", "return_inverse", "return_counts")
+
+
+_SIZED = (np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity)
+
+
+def as_long(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]
+) -> Value | None:
+    """np.zeros(n), np.eye(n), ... in what is to be transformed, for as many as a mask has True: the first of those for
+    all its elements. None where n is no such number.
+    """
+    if not ctx.transforms or not args or not any(f is g for g in _SIZED) or kwargs.keys() - {"dtype", "fill_value"}:
+        return None
+    if f is np.arange and len(args) == 2:
+        args = [args[1]] if type(args[0]) is int and args[0] == 0 else args
+    sizes = list(args[0]) if type(args[0]) is tuple or type(args[0]) is list else [args[0]]
+    rooms = [_most(ctx, n) for n in sizes]
+    if not any(rooms) or (len(args) > 1 and f is not np.full):
+        return None
+    parts = [Bounds(0, n, 1, room) if room else FULL for n, room in zip(sizes, rooms, strict=True)]
+    wholes = [room or n for n, room in zip(sizes, rooms, strict=True)]
+    if f in (np.eye, np.identity):
+        parts *= 2
+    whole = again([tuple(wholes) if type(args[0]) is tuple else wholes[0], *args[1:]], kwargs)
+    return Masked(whole, tuple(parts)) if type(whole) is Ref else None
+
+
+def _most(ctx: Context, n: Value) -> int:
+    """How many True a mask has at most that `n` counts; 0 for any other number."""
+    made = ctx.definition(n) if type(n) is Var else None
+    while made is not None and made.op is ops.ASTYPE and type(made.args[0]) is Var:
+        made = ctx.definition(made.args[0])
+    if made is None or made.op is not ops.SUM or made.targets[0].aval.shape:
+        return 0
+    return made.args[0].aval.size if made.args[0].aval.dtype.kind == "b" else 0
 
 
 def rows_at_true(ctx: Context, s: Masked, node: ast.AST) -> tuple[Value, Callable[[Value], Value]] | None:

@@ -208,7 +208,10 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
         if all(e is None or e == slice(None) or (part is FULL and _is_basic(e)) for e, part in pairs):
             view = index_array(ctx, s.whole, key, node)
             parts = (*(part for e, part in pairs if e is None or type(e) is slice), *waiting)
-            return view if all(p is FULL for p in parts) else Masked(view, parts)
+            if all(p is FULL for p in parts):
+                return view
+            moved = any(e is not None and e != slice(None) for e in entries)
+            return Masked(view, parts, axis=None if moved else s.axis)
     beside = _beside(ctx, s, entries, node)
     return _of_elements(ctx, s, key, node) if beside is None else beside
 
@@ -235,7 +238,7 @@ def _beside(ctx: Context, s: Masked, entries: list[Value], node: ast.AST) -> Mas
     key = [e for given in entries for e in ([slice(None)] * missing if given is Ellipsis else [given])]
     pairs = list(zip(s.parts, key, strict=True))
     if all(_is_all(e) or (p is None and _is_mask_of(s, i, e)) for i, (p, e) in enumerate(pairs)):
-        parts = (p if _is_all(e) else Places(ctx.read(e)) for p, e in pairs)
+        parts = (p if type(e) is slice else Places(ctx.atom(e)) for p, e in pairs)
         return Masked(Ref(ctx.cell(ctx.read(s.whole))), tuple(parts))
     if any(p is not None and not _is_all(e) for p, e in pairs) or not all(map(_is_plain, key)):
         return None
