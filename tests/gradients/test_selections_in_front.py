@@ -17,7 +17,8 @@ S = A @ A.T + 6 * np.eye(6)
 def by_rank(x, y, a):
     s, order = x[x > 0], np.argsort(x[x > 0])
     ranked = y[x > 0][order][::-1] * np.arange(len(s))
-    return np.sum(s[order] ** 2 * np.array([1.0, 2.0, 3.0, 4.0])) + np.sum(ranked**3) + np.sum(s[np.array([3, -4])] ** 3)
+    total = np.sum(s[order] ** 2 * np.array([1.0, 2.0, 3.0, 4.0]))
+    return total + np.sum(ranked**3) + np.sum(s[np.array([3, -4])] ** 3)
 
 
 def masks_of_equal_size(x, y, a):
