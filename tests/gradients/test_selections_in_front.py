@@ -16,7 +16,8 @@ S = A @ A.T + 6 * np.eye(6)
 
 def by_rank(x, y, a):
     s, order = x[x > 0], np.argsort(x[x > 0])
-    ranked = y[x > 0][order][::-1] * np.arange(len(s))
+    ranked = y[x > 0][order][::-1] * np.arange(len(s)) / np.arange(1.0, 1 + len(s))
+    ranked[1:] += np.ones(len(s) - 1) * x[0]
     total = np.sum(s[order] ** 2 * np.array([1.0, 2.0, 3.0, 4.0]))
     return total + np.sum(ranked**3) + np.sum(s[np.array([3, -4])] ** 3)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,6 @@ def sumprod(p: Any, q: Any, /) -> Any:
     return sum([a * b for a, b in zip(p, q, strict=True)])
 
 
-SOURCES: dict[Callable[..., Any], Callable[..., Any]] = {math.dist: dist, math.isclose: isclose, math.fsum: fsum}
+SOURCES: dict[Any, Any] = {math.dist: dist, math.isclose: isclose, math.fsum: fsum}
 if hasattr(math, "sumprod"):
     SOURCES[math.sumprod] = sumprod

@@ -183,9 +183,9 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     return _call_python(ctx, f, args, kwargs, node)
 
 
-def _written_out(f: Any, args: list[Value]) -> Callable[..., Any] | None:
+def _written_out(f: Any, args: list[Value]) -> types.FunctionType | None:
     """The source of a compiled function of Python's, of values that the run decides."""
-    of_numbers = pythonic_math.SOURCES.get(f)
+    of_numbers: types.FunctionType | None = pythonic_math.SOURCES.get(f)
     return of_numbers if of_numbers is not None and any(map(is_leaf, leaves_in(args))) else heaps.SOURCES.get(f)
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import make, ops
+from ... import make
 from ...ir import Atom, Var
 from ...ops.core import Gather
 from ..core.context import Context
+from ..core.demand import affine, trues
 from ..core.values import FULL, Bounds, Masked, Places, Ref, Value
 from ..facts.runs import count, width_of
 from ..parts.ranked import places_of
@@ -110,7 +111,7 @@ def as_long(
     if not ctx.transforms or not args or not any(f is g for g in _SIZED) or kwargs.keys() - {"dtype", "fill_value"}:
         return None
     if f is np.arange and len(args) == 2:
-        args = [args[1]] if type(args[0]) is int and args[0] == 0 else args
+        return _numbered_from(ctx, args[0], args[1], kwargs, again)
     sizes = list(args[0]) if type(args[0]) is tuple or type(args[0]) is list else [args[0]]
     rooms = [_most(ctx, n) for n in sizes]
     if not any(rooms) or (len(args) > 1 and f is not np.full):
@@ -123,14 +124,26 @@ def as_long(
     return Masked(whole, tuple(parts)) if type(whole) is Ref else None
 
 
+def _numbered_from(
+    ctx: Context, start: Value, stop: Value, kwargs: dict[str, Value], again: Callable[..., Value]
+) -> Value | None:
+    """np.arange(start, stop), where the difference is a number of True."""
+    if type(start) not in (int, float) or start != int(start) or type(stop) is not Var:
+        return None
+    if stop.aval.shape or stop.aval.dtype.kind not in "iu":
+        return None
+    size = ctx.wrap(make.subtract(ctx.b, stop, int(start)))
+    room = _most(ctx, size)
+    return Masked(again([start, start + room], kwargs), (Bounds(0, size, 1, room),)) if room else None
+
+
 def _most(ctx: Context, n: Value) -> int:
-    """How many True a mask has at most that `n` counts; 0 for any other number."""
-    made = ctx.definition(n) if type(n) is Var else None
-    while made is not None and made.op is ops.ASTYPE and type(made.args[0]) is Var:
-        made = ctx.definition(made.args[0])
-    if made is None or made.op is not ops.SUM or made.targets[0].aval.shape:
+    """How large `n` may be, where it is the number of True in a mask, give or take a constant; 0 for other numbers."""
+    form = affine(ctx, n) if type(n) is Var else None
+    if form is None or list(form[0].values()) != [1]:
         return 0
-    return made.args[0].aval.size if made.args[0].aval.dtype.kind == "b" else 0
+    most = trues(ctx, *form[0])
+    return 0 if most is None else max(most + form[1], 0)
 
 
 def rows_at_true(ctx: Context, s: Masked, node: ast.AST) -> tuple[Value, Callable[[Value], Value]] | None:
