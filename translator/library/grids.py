@@ -12,7 +12,7 @@ from .support import block_depth, grid_plan, known, product, raised_order, subsc
 def ix_(*args: Any) -> Any:
     lines = [_positions(np.asarray(x), isinstance(x, np.ndarray)) for x in args]
     count = len(lines)
-    return tuple([np.reshape(x, (1,) * i + (x.size,) + (1,) * (count - 1 - i)) for i, x in enumerate(lines)])
+    return tuple([x[(None,) * i + (slice(None),) + (None,) * (count - 1 - i)] for i, x in enumerate(lines)])
 
 
 def _positions(x: Any, is_array: bool) -> Any:

@@ -10,7 +10,7 @@ from ...builder import Builder
 from ...ir import Atom, Aval, Capture, Statement, Var
 from ...records import dataclass
 from .detours import Site
-from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Value, attributes_of, is_object
+from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Value, attributes_of, is_object, is_transformed
 
 if TYPE_CHECKING:
     from ...errors import Span
@@ -39,7 +39,7 @@ class Callers:
         elif isinstance(v, tuple):
             for i, item in enumerate(v):
                 self.adopt(item, (*path, ("item", i)))
-        elif isinstance(v, list | dict | set) or is_object(v):
+        elif isinstance(v, list | dict | set) or (is_object(v) and not is_transformed(v)):
             self.containers[id(v)], self.paths[id(v)] = v, path
             how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
             held = attributes_of(v) if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
