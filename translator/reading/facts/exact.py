@@ -2,7 +2,8 @@
 
 A region stands for statements of a function that goes on around it, so what it gives back must be no copy of what
 NumPy would have shared. `exact` says which results are arguments, and refuses views of arguments, two results that
-share memory, and selections x[mask].
+share memory, selections x[mask], and views that NumPy lets nobody write or that lie in no order (np.broadcast_to,
+np.diagonal, as_strided), of local arrays too: what follows may ask.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...errors import CutError, Diagnostic
 from ...tree import open_node
 from ..core.aliases import memory_of
 from ..core.context import Context
+from ..core.steps import is_read_only
 from ..core.values import Cell, Masked, Ref, Value, is_leaf, is_object
 
 
@@ -36,13 +38,13 @@ class Passed:
 
 
 class EscapeError(CutError):
-    """The result at `position` (of a tuple) shares memory with something else, or has no size before the run."""
+    """The result at `position` (of a tuple) is a view, shares memory with another, or has no size before the run."""
 
     def __init__(self, position: int) -> None:
         super().__init__(
             Diagnostic(
                 f"result {position} is no array of its own",
-                why="it shares memory with an argument or another result, or its size is not known before the run",
+                why="it is a view, shares memory with another result, or its size is not known before the run",
             )
         )
         self.position = position
@@ -85,6 +87,8 @@ def _memory(v: Value, position: int) -> Iterator[Cell | int]:
     if isinstance(v, Masked):
         raise EscapeError(position)
     if type(v) is Ref:
+        if any(map(is_read_only, v.path)):
+            raise EscapeError(position)
         yield from memory_of(v.cell)
         return
     opened = None if is_leaf(v) else open_node(v)
