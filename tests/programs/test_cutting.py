@@ -566,3 +566,17 @@ def _strided_views(x):
 def test_strided_views_leave_no_region() -> None:
     """They were copies; what reads beside a view reads the array that it is of."""
     check(_strided_views, np.arange(24.0).reshape(4, 6))
+
+
+def _made_for_lapack(x):
+    bands = np.zeros((3, x.size), order="F")
+    scaled = x * 2
+    print(bands.flags.f_contiguous)
+    bands[1] = scaled
+    bands[0, 1:] = -x[1:]
+    return bands.T.reshape(-1), bands.strides
+
+
+def test_arrays_in_fortrans_order_stay_so() -> None:
+    """What a region makes lies in C's order, and a function that is no NumPy code may take one of them only."""
+    check(_made_for_lapack, np.arange(4.0))
