@@ -11,8 +11,6 @@ from ..translator.ops.core import Cast, Elementwise
 from .plan import plan
 from .settling.decompose import decompose
 
-LONGEST = 64  # statements of one kernel
-
 
 def fits(group: Fused, language: str = "triton") -> bool:
     """Whether a kernel can be written."""

@@ -40,7 +40,9 @@ from .passes.dots import dots
 from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.kinds import kinds
+from .passes.ones import ones
 from .passes.partitions import partitions
+from .passes.picks import picks
 from .passes.simplify import simplify
 from .passes.sliding import sliding
 from .passes.tapes import tapes
@@ -115,19 +117,21 @@ def _prepared(function: Function, derives: bool) -> Function:
         return function
     simple = simplify(function)
     ahead = reads_ahead(simple)
-    return without_shifts(smooth_logistics(smooth_squares(simple if ahead is simple else simplify(ahead))))
+    ready = without_shifts(smooth_logistics(smooth_squares(simple if ahead is simple else simplify(ahead))))
+    picked = picks(ready)
+    return ready if picked is ready else simplify(picked)
 
 
 def grouped(function: Function) -> Function:
     """The program with its statements grouped into kernels, after the rewrites that show what goes into one."""
     target = purpose().target
-    function = everywhere(function, turns)
+    function = everywhere(function, lambda f: picks(turns(f), fused=True))
     if target not in ("triton", "cuda"):
         sums: tuple[Pass, ...] = (columns, dots, sliding, across, ties) if target == "cpu" else (sliding, ties)
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(extremes(certain(f))))
+    made = everywhere(function, lambda f: counters(ones(extremes(certain(f)))))
     return fuse(made, on_the_host(made))
 
 

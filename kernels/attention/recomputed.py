@@ -16,10 +16,10 @@ from dataclasses import replace
 from ...translator.ir import Apply, Atom, Block, Fused, Shape, Statement, Var, blocks_of, free_variables, inputs_of
 from ...translator.ops.core import Cast, Contract, Create, Elementwise, Reduce, ReduceAttrs
 from ...translator.passes.alignment import is_free, nbytes
-from ...translator.passes.groups import close
+from ...translator.passes.groups import LONGEST, close
 from ..contract import Roles, library_rate
 from ..facts import Facts
-from ..grouping import LONGEST, fits, inline, users_of
+from ..grouping import fits, inline, users_of
 from ..tiles import statements_for
 from .forward import products_of
 

@@ -54,6 +54,7 @@ from .arrays import fits, no_negative_exponents, number
 from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
 from .host_lines import HostLines, Made, tupled
+from .pieces import Piece, pieces_of, text_of
 from .steps import (
     LOOPS,
     Group,
@@ -100,6 +101,9 @@ class _Writer(HostLines):
         self.ends: frozenset[str] = frozenset()  # names that are deleted after an enclosing statement
         self.looping = 0  # how many loops enclose the current line
         self.enqueued = 0  # launches written so far
+        self.pieces: dict[Var, Piece] = {}
+        self.wholes: dict[int, str] = {}  # the memory of what is joined, by the statement
+        self.placed: set[Var] = set()  # pieces that were made there, and their views
 
     def write(self, forms: Sequence[Form]) -> Driver:
         body = self.function.body
@@ -119,8 +123,16 @@ class _Writer(HostLines):
         """
         own = set(block.params).union(*(s.targets for s in block.statements))
         ends_around = self.ends
+        self.pieces.update(pieces_of(block))
+        left: list[str] = []  # by statements that are not written
         for s in block.statements:
             ends = [n for n in self.ends_at(s, own) if n not in ends_around]
+            if self.lies_there(s):
+                left += ends
+                continue
+            if left:
+                self.line(f"del {', '.join(left)}")
+                left = []
             around, self.origins = self.origins, (s,)
             self.ends = ends_around.union(ends)
             self.statement(s)
@@ -136,7 +148,8 @@ class _Writer(HostLines):
             used += [v for inner in blocks_of(s) for v in free_variables(inner)]
         after = self.lifetimes.members(self.lifetimes.after[id(s)])
         alive = {self.names[v] for v in after if v in self.read}
-        names = (self.names[v] for v in (*used, *s.targets) if v in own and v.aval.shape)
+        bound = (v for v in (*used, *s.targets) if v not in self.placed or v in self.pieces)
+        names = (self.names[v] for v in bound if v in own and v.aval.shape)
         return [n for n in dict.fromkeys(names) if n not in alive]
 
     def statement(self, s: Statement) -> None:
@@ -144,6 +157,9 @@ class _Writer(HostLines):
             case Apply(op=Put()):
                 self.say([s.span])
                 self.put(s)
+            case Apply() if id(s) in self.wholes:
+                self.say([s.span])
+                self.join(s)
             case Apply():
                 self.say([s.span])
                 self.apply(s)
@@ -328,10 +344,38 @@ class _Writer(HostLines):
             if name in inputs:
                 bound[name] = outputs[k] = self.free_name(f"{name}_new")
         for t, name in zip(targets, outputs, strict=True):
-            self.line(f"{name} = {self.allocation(t.aval.shape, t.aval.dtype)}")
+            self.line(f"{name} = {self.memory_for(t)}")
         for result, begin in chosen.starts:
             self.line(f"{outputs[result]}[...] = {inputs[begin]}")
         self.enqueue(group, chosen, inputs, outputs, bound)
+
+    def memory_for(self, t: Var) -> str:
+        """The allocation of a result, or where it lies in what it is joined to."""
+        piece = self.pieces.get(t)
+        if piece is None:
+            return self.allocation(t.aval.shape, t.aval.dtype)
+        (joined,) = piece.joined.targets
+        if id(piece.joined) not in self.wholes:
+            whole = self.wholes[id(piece.joined)] = self.free_name(f"{self.names[joined]}_whole")
+            self.line(f"{whole} = {self.allocation(joined.aval.shape, joined.aval.dtype)}")
+        self.placed.update((t, *piece.views))
+        return text_of(piece, self.wholes[id(piece.joined)], t)
+
+    def lies_there(self, s: Statement) -> bool:
+        """Whether the statement only gives another shape to a piece that lies in what it is joined to."""
+        return isinstance(s, Apply) and self.placed.issuperset(s.targets)
+
+    def join(self, s: Apply) -> None:
+        """A concatenation whose pieces lie there, all or some."""
+        (t,), whole, first = s.targets, self.wholes[id(s)], 0
+        for a in s.args:
+            last = first + a.aval.shape[0]
+            if a not in self.placed:
+                self.line(f"{whole}[{first}:{last}] = {self.atom(a)}")
+            first = last
+        self.line(f"{self.names[t]} = {whole}")
+        self.line(f"del {whole}")
+        self.forms[t] = in_order(t.aval.shape)
 
     def enqueue(
         self,

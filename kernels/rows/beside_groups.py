@@ -18,8 +18,8 @@ from collections.abc import Mapping
 
 from ...translator.ir import Apply, Block, Fused, Statement, Var, inputs_of
 from ...translator.ops.core import Reduce, ReduceAttrs, Reshape
-from ...translator.passes.groups import close
-from ..grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
+from ...translator.passes.groups import LONGEST, close
+from ..grouping import fits, inline, is_pointwise, replaced, users_of
 from .beside import BESIDE, FEWEST_ROWS, LONGEST_ROW
 
 

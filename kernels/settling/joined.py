@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 from ...translator.ir import Apply, Block, Fused, Statement, Var, inputs_of
 from ...translator.ops.core import Reduce
-from ...translator.passes.groups import close, kind_of
-from ..grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
+from ...translator.passes.groups import LONGEST, close, kind_of
+from ..grouping import fits, inline, is_pointwise, replaced, users_of
 
 
 def with_joined(block: Block, language: str) -> Block:

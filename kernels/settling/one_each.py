@@ -20,8 +20,8 @@ from ...translator.builder import Builder
 from ...translator.ir import Apply, Atom, Aval, Block, Fused, Statement, Var
 from ...translator.ops import INDEX, IOTA
 from ...translator.ops.core import Create, Elementwise, Gather, IndexAttrs, Put, Reduce, Reshape
-from ...translator.passes.groups import close
-from ..grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
+from ...translator.passes.groups import LONGEST, close
+from ..grouping import fits, inline, is_pointwise, replaced, users_of
 
 Makers = Mapping[Var, Statement]
 

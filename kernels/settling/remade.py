@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence, Set
 from ...translator.ir import Apply, Block, Fused, Var
 from ...translator.ops.core import Cast, Contract, Elementwise, Put
 from ...translator.passes.alignment import is_free, nbytes
-from ...translator.passes.groups import close
+from ...translator.passes.groups import LONGEST, close
 from ...translator.passes.units import BITS, COSTLY
 from ...translator.records import dataclass
 from ..facts import Facts
-from ..grouping import LONGEST, fits, inline, replaced, users_of
+from ..grouping import fits, inline, replaced, users_of
 from ..source.powers import exponent_of
 from ..tiles import behind, statements_for
 

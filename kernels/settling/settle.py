@@ -52,13 +52,13 @@ from ...translator.ops.core import (
     indexed_shape,
 )
 from ...translator.passes.alignment import is_free, nbytes, reduction_kind
-from ...translator.passes.groups import close
+from ...translator.passes.groups import LONGEST, close
 from ...translator.routines import everywhere
 from ..attention.forward import is_worth_fusing
 from ..attention.recomputed import with_recomputed_scores
 from ..contract import is_worth, stages
 from ..facts import H200, Facts
-from ..grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
+from ..grouping import fits, inline, is_elementwise, is_pointwise, replaced, users_of
 from ..loops.groups import as_kernel
 from ..rows.beside_groups import with_rows_beside
 from ..rows.parts import parted_of

@@ -22,9 +22,9 @@ from ...translator.errors import UnsupportedError
 from ...translator.ir import Apply, Atom, Block, Fused, Statement, Var
 from ...translator.ops.core import At, Concatenate, Create, Elementwise, IndexAttrs, Put, Run, indexed_shape
 from ...translator.passes.alignment import is_free, nbytes
-from ...translator.passes.groups import close
+from ...translator.passes.groups import LONGEST, close
 from ..facts import Facts
-from ..grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
+from ..grouping import fits, inline, is_elementwise, is_pointwise, replaced, users_of
 from ..source.lower import lower
 
 AGAIN = 2.5  # values that a kernel computes for each of its parts: neighbours of what it makes are made again

@@ -64,20 +64,7 @@ def initialize(
     if _link is not None:
         raise RuntimeError("untraced.distributed.initialize has been called already")
     start = platform.starting()
-    told = _environment()
-    address = coordinator_address or told.address
-    count = told.count if num_processes is None else num_processes
-    number = told.number if process_id is None else process_id
-    asked = {"coordinator_address": address, "num_processes": count, "process_id": number}
-    missing = [name for name, value in asked.items() if value is None]
-    if missing:
-        raise ValueError(
-            f"distributed.initialize: {', '.join(missing)} must be given where neither SLURM nor Open MPI has started "
-            "the processes"
-        )
-    assert address is not None and count is not None and number is not None
-    if not 0 <= number < count:
-        raise ValueError(f"distributed.initialize: process_id={number} is not in range({count})")
+    address, count, number = _asked(coordinator_address, num_processes, process_id)
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         raise ValueError(f"distributed.initialize: coordinator_address must be host:port, not {address!r}")
@@ -107,6 +94,25 @@ def initialize(
         raise RuntimeError(f"distributed.initialize: process {number} of {count} at {address}: {error}") from error
     start.others = {"distributed_client": link, "node_id": number, "num_nodes": count, "collectives": own}
     _link = _Link(link, service)
+
+
+def _asked(address: str | None, count: int | None, number: int | None) -> tuple[str, int, int]:
+    """The coordinator's address, the number of processes, and this one's, as given or else as the environment says."""
+    told = _environment()
+    address = address or told.address
+    count = told.count if count is None else count
+    number = told.number if number is None else number
+    asked = {"coordinator_address": address, "num_processes": count, "process_id": number}
+    missing = [name for name, value in asked.items() if value is None]
+    if missing:
+        raise ValueError(
+            f"distributed.initialize: {', '.join(missing)} must be given where neither SLURM nor Open MPI has started "
+            "the processes"
+        )
+    assert address is not None and count is not None and number is not None
+    if not 0 <= number < count:
+        raise ValueError(f"distributed.initialize: process_id={number} is not in range({count})")
+    return address, count, number
 
 
 def _reach(host: str, port: int, seconds: float) -> None:

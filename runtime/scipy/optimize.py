@@ -65,24 +65,10 @@ def minimize(
     inverse = unit
     turns, asked, found = 0, 1, True
     while turns < most and found and np.linalg.norm(g, told["norm"]) > told["gtol"]:
-        p = -inverse @ g
-        slope = g @ p
-        low, high, t = 0.0, np.inf, 1.0
-        found = False
-        new_f, new_g = f, g
-        for _ in range(told["line_search_maxiter"]):
-            new_f, new_g = at(x + t * p)
-            asked += 1
-            if not new_f <= f + ENOUGH * t * slope:  # also a NaN
-                high = t
-            elif new_g @ p < CURVED * slope:
-                low = t
-            else:
-                found = True
-                break
-            t = 2.0 * t if high == np.inf else 0.5 * (low + high)
+        found, s, new_f, new_g, tried = _line_search(at, x, f, g, -inverse @ g, told["line_search_maxiter"])
+        asked += tried
         if found:
-            s, y = t * p, new_g - g
+            y = new_g - g
             scale = 1.0 / (y @ s)
             left = unit - scale * np.outer(s, y)
             inverse = left @ inverse @ left.T + scale * np.outer(s, s)
@@ -91,6 +77,30 @@ def minimize(
     done = np.linalg.norm(g, told["norm"]) <= told["gtol"]
     status = np.where(done, 0, np.where(found, 1, 5))
     return OptimizeResults(x, done, status, f, g, inverse, asked, asked, turns)
+
+
+def _line_search(
+    at: Callable[[Any], tuple[Any, Any]], x: Any, f: Any, g: Any, p: Any, most: int
+) -> tuple[bool, Any, Any, Any, int]:
+    """A step from x along p that lowers the value f, of gradient g, enough: whether `most` tries have found one, the
+    step, value and gradient behind it, and the number of tries.
+    """
+    slope = g @ p
+    low, high, t = 0.0, np.inf, 1.0
+    found, tried = False, 0
+    new_f, new_g = f, g
+    for _ in range(most):
+        new_f, new_g = at(x + t * p)
+        tried += 1
+        if not new_f <= f + ENOUGH * t * slope:  # also a NaN
+            high = t
+        elif new_g @ p < CURVED * slope:
+            low = t
+        else:
+            found = True
+            break
+        t = 2.0 * t if high == np.inf else 0.5 * (low + high)
+    return found, t * p, new_f, new_g, tried
 
 
 __all__ = ["OptimizeResults", "minimize"]

@@ -52,7 +52,15 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = "quantiles", "slopes", "distributions"  # whose second derivatives take seconds to compile
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_to_order_1(name):
+    check_grads(CASES[name], (X,), order=1)
+
+
+@pytest.mark.parametrize("name", [n if n not in LONG else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
 def test_to_order_2(name):
     check_grads(CASES[name], (X,), order=2)
 

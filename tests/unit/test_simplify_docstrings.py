@@ -23,7 +23,7 @@ from untraced.translator.derive import (
     reverse,
 )
 from untraced.translator.ir import Function
-from untraced.translator.passes import certain, dead, partitions, simplify, unread
+from untraced.translator.passes import certain, dead, ones, partitions, picks, simplify, unread
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.text.signature import abstract
@@ -59,12 +59,18 @@ def batched(f: Function) -> Function:
     return simplify.simplify(batch.vmap(f, [None, None, 0], [0], 5))
 
 
+def picked(f: Function) -> Function:
+    return simplify.simplify(picks.picks(simplify.simplify(f)))
+
+
 @pytest.mark.parametrize(
     ("module", "run", "args"),
     [
         (simplify, simplify.simplify, (np.ones(3), 4)),
         (dead, dead.dead_code, (np.ones(3), 4)),
         (certain, certain.certain, (np.arange(9), np.ones(9))),
+        (ones, ones.ones, (np.ones((3, 4)),)),
+        (picks, picked, (np.ones((5, 9)), np.ones(5), np.arange(5))),
         (unread, unread.unread_stores, (np.ones(5), 5)),
         (partitions, partitions.partitions, (np.ones(9000),)),
         (forward, with_tangent, (np.ones(3), 4)),

@@ -20,7 +20,8 @@ a loop of unknown length is cut into windows (`trips`), one that keeps too much 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 from .. import make, ops
@@ -52,7 +53,7 @@ from .passage import passes_through
 from .segments import Cut, cut
 from .settled import Nest, least
 from .tape import Plan, carried_pairs, copy_retyped, counters, needed_of, plan, position, record, slot, total
-from .terms import FEW_TERMS, collected
+from .terms import FEW_TERMS, Terms, collected
 from .trips import Windows, as_while, counted, in_windows, limit
 from .undo import stored_into, undone
 
@@ -80,42 +81,16 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
     With `anew` the forward loop keeps what it carries, and the backward loop runs the body from there. The final values
     of the carried values in `put_back` are not read.
     """
-    carried = s.body.params[1:]
     cts, outer = zip(*map(adj.take_result, s.targets), strict=True) if s.targets else ((), ())
     if all(c is None for c in cts):
         return [s]
-    live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
     part = _inside(s, adj, anew, put_back)
-    through = {k: cts[k] for k in live if passes_through(s.body, k)}
-    live = [k for k in live if k not in through]
-    states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
-    sums = {v: Var(adjoint_hint(v), strong(v.aval)) for v in free_variables(s.body) if v in adj.active}
-    part.table = dict(sums)
-    masks = TripMasks(s, adj, part, live, sums, cts, outer)
-    for k in (*through, *live):
-        c, mask = (through[k], outer[k]) if k in through else (states[k], masks.at_end(k))
-        part.add(s.body.results[k], c, mask=mask)
-    forward = part.backward(s.body.statements)
-    ends, found = {}, {}
-    for k in (*live, *through):
-        ends[k], found[k] = part.take_result(carried[k])
-    touched = [v for v in sums if part.table[v] is not sums[v]]
-    live = [k for k in live if ends[k] is not states[k]]
-    found = {k: found[k] for k in live}
-    if masks.differ(found):
+    way = _Backward.of(s, adj, part, cts, outer)
+    forward = way.through_the_body()
+    if forward is None:
         _give_back(s, cts, outer, adj)
         return for_vjp(s, adj, anew, put_back)
-    with part.b.at(s.span):
-        masks.close(found, touched)
-        results = (
-            *(materialise(part.b, ends[k], states[k].aval) for k in live),
-            *(materialise(part.b, part.table[v], sums[v].aval) for v in touched),
-            *masks.ends.values(),
-        )
-    params = (*(states[k] for k in live), *(sums[v] for v in touched), *masks.ends)
-    body = Block(params, tuple(part.b.statements), results)
-    sizes = (v.aval.size for v in (*carried, *body.params))
-    body, terms = collected(body, range(len(live), len(live) + len(touched)), max(FEW_TERMS, *sizes))
+    body, terms = way.body()
     tapes = _tapes(s, forward, body, part, anew, adj)
     if isinstance(tapes, Cut):
         _give_back(s, cts, outer, adj)
@@ -124,25 +99,104 @@ def for_vjp(s: For, adj: Adjoints, anew: bool = False, put_back: Set[int] = froz
         # An array that is put back trip by trip is not what the loop leaves: one of the two would be a copy.
         _give_back(s, cts, outer, adj)
         return for_vjp(s, adj, put_back=both | put_back)
-    # What passes through every trip as it is, the body reads from outside the loop.
-    unchanged = {k: cts[k] for k in states if k not in live}
-    constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
-    constant |= masks.constant(tapes.body)
-    starts = [_start(adj, s.targets[k], cts[k], carried[k]) for k in live]
-    for j, v in enumerate(touched, len(live)):
-        starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
-    starts += map(masks.start, masks.ends)
-    finals = _backward_loop(s, tapes, (*starts, *(s.targets[k] for k in tapes.undone)), constant, adj)
-    left = dict(zip(masks.ends, finals[len(live) + len(touched) :], strict=False))
-    masks.leave(left, touched)
-    put_back_now = zip(tapes.undone, finals[len(starts) :], strict=True)
-    adj.restored.update((init, v) for k, v in put_back_now if isinstance(init := s.inits[k], Var))
-    for j, v in enumerate(touched, len(live)):
-        whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
-        adj.table[v] = named(adj.b, whole, adj.hint(v))
-    for k, c in (*zip(live, finals, strict=False), *(unchanged | through).items()):
-        adj.add(s.inits[k], c, mask=masks.final(k, left, k in live))
+    way.leave(tapes, terms)
     return tapes.forward
+
+
+@dataclass(slots=True)
+class _Backward:
+    """The backward pass of the loop `s`, whose targets have the cotangents `cts` with the masks `outer`; `part` goes
+    through its body. Of the carried values, by their places:
+
+    through   those whose cotangent is the same in every trip (`passage`).
+    live      those whose cotangent the backward loop carries, as `states`; it adds up the `sums` of captured values,
+              some of which the body has `touched`.
+    ends, found   the cotangents at the start of a trip, and their masks.
+    """
+
+    s: For
+    adj: Adjoints
+    part: Adjoints
+    cts: Sequence[Atom | None]
+    outer: Sequence[Atom | None]
+    live: list[int]
+    through: dict[int, Atom | None]
+    states: dict[int, Var]
+    sums: dict[Var, Var]
+    masks: TripMasks
+    ends: dict[int, Atom | None] = field(default_factory=dict)
+    touched: list[Var] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, s: For, adj: Adjoints, part: Adjoints, cts: Sequence[Atom | None], outer: Sequence[Atom | None]
+    ) -> _Backward:
+        carried = s.body.params[1:]
+        used = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
+        through = {k: cts[k] for k in used if passes_through(s.body, k)}
+        live = [k for k in used if k not in through]
+        states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
+        sums = {v: Var(adjoint_hint(v), strong(v.aval)) for v in free_variables(s.body) if v in adj.active}
+        part.table = dict(sums)
+        masks = TripMasks(s, adj, part, live, sums, cts, outer)
+        return cls(s, adj, part, cts, outer, live, through, states, sums, masks)
+
+    def through_the_body(self) -> list[Statement] | None:
+        """Make the cotangents of a trip; the forward statements. None where the masks have to be others."""
+        part, carried = self.part, self.s.body.params[1:]
+        for k in (*self.through, *self.live):
+            passes = k in self.through
+            c, mask = (self.through[k], self.outer[k]) if passes else (self.states[k], self.masks.at_end(k))
+            part.add(self.s.body.results[k], c, mask=mask)
+        forward = part.backward(self.s.body.statements)
+        found = {}
+        for k in (*self.live, *self.through):
+            self.ends[k], found[k] = part.take_result(carried[k])
+        self.touched = [v for v in self.sums if part.table[v] is not self.sums[v]]
+        self.live = [k for k in self.live if self.ends[k] is not self.states[k]]
+        found = {k: found[k] for k in self.live}
+        if self.masks.differ(found):
+            return None
+        with part.b.at(self.s.span):
+            self.masks.close(found, self.touched)
+        return forward
+
+    def body(self) -> tuple[Block, Mapping[int, Terms]]:
+        """The body of the backward loop, and those of its sums that are `collected`, by the places of their results."""
+        b, live, touched = self.part.b, self.live, self.touched
+        with b.at(self.s.span):
+            results = (
+                *(materialise(b, self.ends[k], self.states[k].aval) for k in live),
+                *(materialise(b, self.part.table[v], self.sums[v].aval) for v in touched),
+                *self.masks.ends.values(),
+            )
+        params = (*(self.states[k] for k in live), *(self.sums[v] for v in touched), *self.masks.ends)
+        sizes = (v.aval.size for v in (*self.s.body.params[1:], *params))
+        made = Block(params, tuple(b.statements), results)
+        return collected(made, range(len(live), len(live) + len(touched)), max(FEW_TERMS, *sizes))
+
+    def leave(self, tapes: _Tapes, terms: Mapping[int, Terms]) -> None:
+        """Append the backward loop, and hand on the cotangents that it leaves."""
+        s, adj, masks, live, touched = self.s, self.adj, self.masks, self.live, self.touched
+        carried = s.body.params[1:]
+        # What passes through every trip as it is, the body reads from outside the loop.
+        unchanged = {k: self.cts[k] for k in self.states if k not in live}
+        constant = {self.states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
+        constant |= masks.constant(tapes.body)
+        starts = [_start(adj, s.targets[k], self.cts[k], carried[k]) for k in live]
+        for j, v in enumerate(touched, len(live)):
+            starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
+        starts += map(masks.start, masks.ends)
+        finals = _backward_loop(s, tapes, (*starts, *(s.targets[k] for k in tapes.undone)), constant, adj)
+        left = dict(zip(masks.ends, finals[len(live) + len(touched) :], strict=False))
+        masks.leave(left, touched)
+        put_back = zip(tapes.undone, finals[len(starts) :], strict=True)
+        adj.restored.update((init, v) for k, v in put_back if isinstance(init := s.inits[k], Var))
+        for j, v in enumerate(touched, len(live)):
+            whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
+            adj.table[v] = named(adj.b, whole, adj.hint(v))
+        for k, c in (*zip(live, finals, strict=False), *(unchanged | self.through).items()):
+            adj.add(s.inits[k], c, mask=masks.final(k, left, k in live))
 
 
 def _inside(s: For, adj: Adjoints, anew: bool, put_back: Set[int]) -> Adjoints:

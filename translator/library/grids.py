@@ -181,7 +181,7 @@ def resize(a: Any, new_shape: Any) -> Any:
         return np.zeros(shape, dtype=flat.dtype)
     if size <= flat.size:
         return np.reshape(flat[:size].copy(), shape)
-    return np.reshape(flat[np.arange(size) % flat.size], shape)
+    return np.reshape(np.tile(flat, -(-size // flat.size))[:size], shape)
 
 
 NUMPY_NAMES = {

@@ -57,13 +57,12 @@ from .alignment import (
     result_alignment,
     through,
 )
-from .groups import close, report
+from .groups import LONGEST, close, report
 from .units import BITS, COSTLY, Shaped, Unit, merger, storable
 
 __all__ = ["fuse", "report"]
 
 COMPUTE = (Elementwise, Cast, Reduce, Contract)
-MAX_STATEMENTS = 64  # compile time of one kernel grows faster than its length
 
 
 def fuse(function: Function, alone: Set[Var] = frozenset()) -> Function:
@@ -268,7 +267,7 @@ class _Fusion:
         return False
 
     def too_long(self, joined: Iterable[Unit]) -> bool:
-        return sum(len(u.members) for u in joined) >= MAX_STATEMENTS
+        return sum(len(u.members) for u in joined) >= LONGEST
 
     def merge(self, home: Unit, other: Unit) -> None:
         home.members.update(other.members)

@@ -29,6 +29,8 @@ from ..ops.core import Cast, Contract, Elementwise, Index, IndexAttrs, Reduce, R
 from ..records import dataclass
 from .alignment import is_free, nbytes, reduction_kind
 
+LONGEST = 256  # statements of one kernel: compilers take longer for two halves that hand values over
+
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -1,5 +1,6 @@
 // np.max(logits, axis=1, keepdims=True)
-// np.log(np.sum(np.exp(logits - top), axis=1))
+// np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+// total - np.sum(logits * targets, axis=1)
 typedef int index_t;
 
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
@@ -26,8 +27,8 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top(
-    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t(
+    const float* __restrict__ logits_ptr, const float* __restrict__ targets_ptr, float* __restrict__ t_6_ptr,
     index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
@@ -35,14 +36,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top(
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
         float logits[EACH];
         float top_sofar = __int_as_float(0xff800000);
+        float t_5_sofar = 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
             logits[k] = logits_ptr[row * columns + column];
+            const float targets = targets_ptr[row * columns + column];
+            const float t_4 = logits[k] * targets;
             top_sofar = Largest()(top_sofar, logits[k]);
+            t_5_sofar = Sum()(t_5_sofar, t_4);
         }
         const float top = row_fold<Largest, float>(top_sofar, __int_as_float(0xff800000));
+        const float t_5 = row_fold<Sum, float>(t_5_sofar, 0.0f);
         float t_2_sofar = 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
@@ -54,17 +60,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top(
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
         const float t_3 = logf(t_2);
+        const float total = t_3 + top;
+        const float t_6 = total - t_5;
         if (thread == 0) {
-            top_ptr[row] = top;
-            t_3_ptr[row] = t_3;
+            t_6_ptr[row] = t_6;
         }
     }
 }
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(
-    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t_by4(
+    const float* __restrict__ logits_ptr, const float* __restrict__ targets_ptr, float* __restrict__ t_6_ptr,
     index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
@@ -72,19 +79,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
         float logits[EACH];
         float top_sofar = __int_as_float(0xff800000);
+        float t_5_sofar = 0.0f;
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const auto logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
+            const auto targets_pack = *reinterpret_cast<const Pack<float>*>(targets_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
                 logits[k] = logits_pack.at[lane];
+                const float targets = targets_pack.at[lane];
+                const float t_4 = logits[k] * targets;
                 top_sofar = Largest()(top_sofar, logits[k]);
+                t_5_sofar = Sum()(t_5_sofar, t_4);
             }
         }
         const float top = row_fold<Largest, float>(top_sofar, __int_as_float(0xff800000));
+        const float t_5 = row_fold<Sum, float>(t_5_sofar, 0.0f);
         float t_2_sofar = 0.0f;
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
@@ -100,99 +113,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
         const float t_3 = logf(t_2);
+        const float total = t_3 + top;
+        const float t_6 = total - t_5;
         if (thread == 0) {
-            top_ptr[row] = top;
-            t_3_ptr[row] = t_3;
-        }
-    }
-}
-
-// np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
-// total - np.sum(logits * targets, axis=1)
-typedef int index_t;
-
-struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-
-template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
-
-// All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
-// Several short rows share a warp, and may leave it one after the other.
-template <class Fold, class T> __device__ T row_fold(T value, T identity) {
-    const Fold fold;
-    const unsigned others = threadIdx.x % 32 / THREADS * THREADS;  // lanes with rows before this one
-    const unsigned lanes = THREADS < 32 ? ((1u << THREADS % 32) - 1) << others : 0xffffffffu;
-    for (int offset = (THREADS < 32 ? THREADS : 32) / 2; offset > 0; offset >>= 1)
-        value = fold(value, __shfl_xor_sync(lanes, value, offset));
-    if (THREADS <= 32) return value;
-    __shared__ T partial[(THREADS + 31) / 32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    __syncthreads();
-    if (lane == 0) partial[warp] = value;
-    __syncthreads();
-    value = lane < THREADS / 32 ? partial[lane] : identity;
-    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    return value;
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t(
-    const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const float* __restrict__ logits_ptr,
-    const float* __restrict__ targets_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
-) {
-    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
-    const index_t step = (index_t)gridDim.x * together;
-    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
-        const float t = t_ptr[row];
-        const float top = top_ptr[row];
-        const float total = t + top;
-        float t_2_sofar = 0.0f;
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const index_t column = thread + k * THREADS;
-            if (column >= columns) continue;
-            const float logits = logits_ptr[row * columns + column];
-            const float targets = targets_ptr[row * columns + column];
-            const float t_1 = logits * targets;
-            t_2_sofar = Sum()(t_2_sofar, t_1);
-        }
-        const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
-        const float t_3 = total - t_2;
-        if (thread == 0) {
-            t_3_ptr[row] = t_3;
-        }
-    }
-}
-
-
-// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t_by4(
-    const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const float* __restrict__ logits_ptr,
-    const float* __restrict__ targets_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
-) {
-    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
-    const index_t step = (index_t)gridDim.x * together;
-    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
-        const float t = t_ptr[row];
-        const float top = top_ptr[row];
-        const float total = t + top;
-        float t_2_sofar = 0.0f;
-#pragma unroll
-        for (int piece = 0; piece < EACH / 4; piece++) {
-            const index_t first = 4 * (thread + piece * THREADS);
-            if (first >= columns) continue;
-            const auto logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
-            const auto targets_pack = *reinterpret_cast<const Pack<float>*>(targets_ptr + row * columns + first);
-#pragma unroll
-            for (int lane = 0; lane < 4; lane++) {
-                const float logits = logits_pack.at[lane];
-                const float targets = targets_pack.at[lane];
-                const float t_1 = logits * targets;
-                t_2_sofar = Sum()(t_2_sofar, t_1);
-            }
-        }
-        const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
-        const float t_3 = total - t_2;
-        if (thread == 0) {
-            t_3_ptr[row] = t_3;
+            t_6_ptr[row] = t_6;
         }
     }
 }

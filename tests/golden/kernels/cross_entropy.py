@@ -1,5 +1,6 @@
 # np.max(logits, axis=1, keepdims=True)
-# np.log(np.sum(np.exp(logits - top), axis=1))
+# np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+# total - np.sum(logits * targets, axis=1)
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
@@ -11,7 +12,7 @@ def larger_of(a, b):
 
 
 @triton.jit
-def cross_entropy_top(logits_ptr, top_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def cross_entropy_t(logits_ptr, targets_ptr, t_6_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     column = tl.arange(0, BLOCK)[None, :]
@@ -23,30 +24,9 @@ def cross_entropy_top(logits_ptr, top_ptr, t_3_ptr, rows, columns, ROWS: tl.cons
     t_1 = libdevice.exp(t)
     t_2 = tl.sum(tl.where(mask, t_1, 0.0), axis=1, keep_dims=True)
     t_3 = libdevice.log(t_2)
-    tl.store(top_ptr + row, top, mask=row_mask)
-    tl.store(t_3_ptr + row, t_3, mask=row_mask)
-
-# np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
-# total - np.sum(logits * targets, axis=1)
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def cross_entropy_t(
-    t_ptr, top_ptr, logits_ptr, targets_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    row_mask = row < rows
-    column = tl.arange(0, BLOCK)[None, :]
-    column_mask = column < columns
-    mask = row_mask & column_mask
-    t = tl.load(t_ptr + row, mask=row_mask)
-    top = tl.load(top_ptr + row, mask=row_mask)
-    total = t + top
-    logits = tl.load(logits_ptr + row * columns + column, mask=mask)
+    total = t_3 + top
     targets = tl.load(targets_ptr + row * columns + column, mask=mask)
-    t_1 = logits * targets
-    t_2 = tl.sum(tl.where(mask, t_1, 0.0), axis=1, keep_dims=True)
-    t_3 = total - t_2
-    tl.store(t_3_ptr + row, t_3, mask=row_mask)
+    t_4 = logits * targets
+    t_5 = tl.sum(tl.where(mask, t_4, 0.0), axis=1, keep_dims=True)
+    t_6 = total - t_5
+    tl.store(t_6_ptr + row, t_6, mask=row_mask)

@@ -1,5 +1,6 @@
 // np.max(logits, axis=1, keepdims=True)
-// np.log(np.sum(np.exp(logits - top), axis=1))
+// np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+// total - logits[np.arange(logits.shape[0]), labels]
 typedef int index_t;
 
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
@@ -26,20 +27,27 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top(
-    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_t(
+    const long long* __restrict__ labels_ptr, const float* __restrict__ t_5_ptr,
+    int* __restrict__ outside_ptr, float* __restrict__ t_6_ptr, index_t t_5_size, index_t t_5_stride,
     index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
         float logits[EACH];
+        const long long t_4 = (long long)row;
+        const long long labels = labels_ptr[row];
+        const long long t_5_at = labels < 0 ? labels + t_5_size : labels;
+        const bool t_5_inside = t_5_at >= 0 && t_5_at < t_5_size;
+        if (!t_5_inside) *outside_ptr = 1;
+        const float t_5 = t_5_inside ? t_5_ptr[t_4 * t_5_stride + t_5_at] : 0.0f;
         float top_sofar = __int_as_float(0xff800000);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
             if (column >= columns) continue;
-            logits[k] = logits_ptr[row * columns + column];
+            logits[k] = t_5_ptr[row * columns + column];
             top_sofar = Largest()(top_sofar, logits[k]);
         }
         const float top = row_fold<Largest, float>(top_sofar, __int_as_float(0xff800000));
@@ -54,29 +62,37 @@ extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top(
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
         const float t_3 = logf(t_2);
+        const float total = t_3 + top;
+        const float t_6 = total - t_5;
         if (thread == 0) {
-            top_ptr[row] = top;
-            t_3_ptr[row] = t_3;
+            t_6_ptr[row] = t_6;
         }
     }
 }
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top_by4(
-    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_t_by4(
+    const long long* __restrict__ labels_ptr, const float* __restrict__ t_5_ptr,
+    int* __restrict__ outside_ptr, float* __restrict__ t_6_ptr, index_t t_5_size, index_t t_5_stride,
     index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
         float logits[EACH];
+        const long long t_4 = (long long)row;
+        const long long labels = labels_ptr[row];
+        const long long t_5_at = labels < 0 ? labels + t_5_size : labels;
+        const bool t_5_inside = t_5_at >= 0 && t_5_at < t_5_size;
+        if (!t_5_inside) *outside_ptr = 1;
+        const float t_5 = t_5_inside ? t_5_ptr[t_4 * t_5_stride + t_5_at] : 0.0f;
         float top_sofar = __int_as_float(0xff800000);
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const auto logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
+            const auto logits_pack = *reinterpret_cast<const Pack<float>*>(t_5_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
@@ -100,35 +116,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top_by4(
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
         const float t_3 = logf(t_2);
+        const float total = t_3 + top;
+        const float t_6 = total - t_5;
         if (thread == 0) {
-            top_ptr[row] = top;
-            t_3_ptr[row] = t_3;
+            t_6_ptr[row] = t_6;
         }
-    }
-}
-
-// np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
-// total - logits[np.arange(logits.shape[0]), labels]
-typedef int index_t;
-
-extern "C" __global__ void likelihood_t(
-    const float* __restrict__ t_ptr, const float* __restrict__ top_ptr,
-    const long long* __restrict__ labels_ptr, const float* __restrict__ t_2_ptr,
-    int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_stride,
-    index_t n
-) {
-    const index_t step = (index_t)gridDim.x * blockDim.x;
-    for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const float t = t_ptr[i];
-        const float top = top_ptr[i];
-        const float total = t + top;
-        const long long t_1 = (long long)i;
-        const long long labels = labels_ptr[i];
-        const long long t_2_at = labels < 0 ? labels + t_2_size : labels;
-        const bool t_2_inside = t_2_at >= 0 && t_2_at < t_2_size;
-        if (!t_2_inside) *outside_ptr = 1;
-        const float t_2 = t_2_inside ? t_2_ptr[t_1 * t_2_stride + t_2_at] : 0.0f;
-        const float t_3 = total - t_2;
-        t_3_ptr[i] = t_3;
     }
 }

@@ -1,5 +1,6 @@
 # np.max(logits, axis=1, keepdims=True)
-# np.log(np.sum(np.exp(logits - top), axis=1))
+# np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+# total - logits[np.arange(logits.shape[0]), labels]
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
@@ -11,7 +12,10 @@ def larger_of(a, b):
 
 
 @triton.jit
-def likelihood_top(logits_ptr, top_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def likelihood_t(
+    logits_ptr, labels_ptr, outside_ptr, t_6_ptr, t_5_size, t_5_stride, rows, columns, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     column = tl.arange(0, BLOCK)[None, :]
@@ -23,30 +27,13 @@ def likelihood_top(logits_ptr, top_ptr, t_3_ptr, rows, columns, ROWS: tl.constex
     t_1 = libdevice.exp(t)
     t_2 = tl.sum(tl.where(mask, t_1, 0.0), axis=1, keep_dims=True)
     t_3 = libdevice.log(t_2)
-    tl.store(top_ptr + row, top, mask=row_mask)
-    tl.store(t_3_ptr + row, t_3, mask=row_mask)
-
-# np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
-# total - logits[np.arange(logits.shape[0]), labels]
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def likelihood_t(
-    t_ptr, top_ptr, labels_ptr, t_2_ptr, outside_ptr, t_3_ptr, t_2_size, t_2_stride, n, BLOCK: tl.constexpr
-):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    t = tl.load(t_ptr + i, mask=mask)
-    top = tl.load(top_ptr + i, mask=mask)
-    total = t + top
-    t_1 = i.to(tl.int64)
-    labels = tl.load(labels_ptr + i, mask=mask)
-    t_2_at = tl.where(mask, labels, 0)
-    t_2_at = tl.where(t_2_at < 0, t_2_at + t_2_size, t_2_at)
-    t_2_inside = (t_2_at >= 0) & (t_2_at < t_2_size)
-    tl.store(outside_ptr + tl.zeros_like(t_2_inside).to(tl.int32), 1, mask=mask & (t_2_inside == 0))
-    t_2 = tl.load(t_2_ptr + t_1 * t_2_stride + t_2_at, mask=mask & t_2_inside, other=0)
-    t_3 = total - t_2
-    tl.store(t_3_ptr + i, t_3, mask=mask)
+    total = t_3 + top
+    t_4 = row.to(tl.int64)
+    labels = tl.load(labels_ptr + row, mask=row_mask)
+    t_5_at = tl.where(row_mask, labels, 0)
+    t_5_at = tl.where(t_5_at < 0, t_5_at + t_5_size, t_5_at)
+    t_5_inside = (t_5_at >= 0) & (t_5_at < t_5_size)
+    tl.store(outside_ptr + tl.zeros_like(t_5_inside).to(tl.int32), 1, mask=row_mask & (t_5_inside == 0))
+    t_5 = tl.load(logits_ptr + t_4 * t_5_stride + t_5_at, mask=row_mask & t_5_inside, other=0)
+    t_6 = total - t_5
+    tl.store(t_6_ptr + row, t_6, mask=row_mask)
