@@ -212,6 +212,20 @@ def tuples_made_in_ways_of_their_own(p):
     return p.x * p.y, getattr(p, "error", 0), tuple(made), made.error, Unit(p.x)
 
 
+class Emptied:
+    def __init__(self, x):
+        self.x, self.mean = x, x.mean()
+
+
+@CASES((A,))
+def attributes_taken_away(x):
+    made = Emptied(x)
+    y = x * made.mean
+    for name in ("mean", "x"):
+        delattr(made, name)
+    return y + 1, vars(made)
+
+
 class Base(abc.ABC):
     scale = 2.0
 
