@@ -110,6 +110,7 @@ MAGNITUDE = 1.0, 1.6  # the absolute value of a complex number, by NumPy and com
 HALF = 0.5, 2.5  # a function of half precision, by NumPy where it has vectors for it, and compiled
 MOVED = 1.5  # times as long as NumPy XLA takes to turn, reverse and join arrays
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
+MATRIX = 30.0  # one of many, to begin its product in NumPy
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
 LONG = 400  # statements
 COMPILED = 2e-3  # seconds that XLA takes for one of them (measured: 3.5 s for 900, 6 s for 2,600)
@@ -257,6 +258,8 @@ class _Weighed:
 
     def _elementwise(self, s: Apply) -> None:
         (target,) = s.targets
+        if s.op.name in ("real", "imag"):
+            return  # NumPy's are views, which others read, and XLA's are fused with what reads them
         moved = _bytes(target.aval) + sum(_bytes(a.aval) for a in s.args if a.aval.shape == target.aval.shape)
         cheap = (isinstance(s.op, Cast) and not _has_halves(s)) or _is_plain(s)
         by_one = s.op.name == "floor_divide" and target.aval.dtype.kind in "iu" and not s.args[1].aval.shape
@@ -332,13 +335,34 @@ class _Weighed:
             self.xla += count * COMPILED_PRODUCT
             return
         as_given = self._params.issuperset(s.args)  # else NumPy may have copies to make before it calls BLAS
-        if not ((as_given or x.aval.ndim <= 2 >= y.aval.ndim) and host_calls.multiplies(attrs, x.aval, y.aval, dtype)):
+        stacked = as_given and _is_stack(attrs, x.aval, y.aval, dtype)
+        flat = as_given or x.aval.ndim <= 2 >= y.aval.ndim
+        if not (stacked or (flat and host_calls.multiplies(attrs, x.aval, y.aval, dtype))):
             raise _NotWeighed
+        if stacked:
+            made = s.targets[0].aval
+            begins = math.prod(made.shape[:-2]) * MATRIX
+            self.numpy += begins + _bytes(made) * self._byte + _faults(_bytes(made), FRESH)
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
         took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte if vector else count * each
-        self.numpy += took / 2 if x is y and not vector else took  # the product of a matrix with itself is symmetric
+        symmetric = x is y and not (vector or stacked)  # the product of a matrix with itself
+        self.numpy += took / 2 if symmetric else took
         self.xla += took * BEHIND
+
+
+def _is_stack(attrs: ContractAttrs, x: Aval, y: Aval, dtype: DType) -> bool:
+    """Whether a product is one of many matrices, `x @ y` or `x.mT @ y`, for each of which NumPy calls BLAS. One of the
+    operands may be the same matrix for all.
+    """
+    if len(attrs.out) < 3:
+        return False
+    *batch, i, j = attrs.out
+    sides = attrs.lhs, attrs.rhs
+    leading = {tuple(side[:-2]) for side in sides}
+    many = tuple(batch) in leading and leading <= {tuple(batch), ()}
+    matrices = all(len(side) >= 2 and free in side[-2:] for side, free in zip(sides, (i, j), strict=True))
+    return many and matrices and dtype.char in "fdFD" and x.dtype == y.dtype == dtype
 
 
 def _same(function: Function) -> dict[Atom, Atom]:

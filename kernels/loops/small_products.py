@@ -85,6 +85,7 @@ def is_small(p: Product) -> bool:
 
 
 def write_product(p: Product) -> NativeLoop:
+    """The function of three arguments: two arrays, and how many elements of each do not count, which lie in front."""
     body = "\n".join(_lines(p))
     name = f"untraced_product_{digest(prelude(()) + body)}"
     return NativeLoop(name, f"namespace {name}_body {{\n{body}\n}}\n{_handler(p, name)}", ())
@@ -92,10 +93,11 @@ def write_product(p: Product) -> NativeLoop:
 
 def _handler(p: Product, name: str) -> str:
     kind = NAMES[p.dtype]
-    x, y = (f"(const {kind} *)argument(frame, {k})" for k in range(2))
+    x, y = (f"(const {kind} *)argument(frame, {k}) + front[{k}]" for k in range(2))
     return f"""extern "C" XLA_FFI_Error *{name}(XLA_FFI_CallFrame *frame) {{
     if (answered(frame)) return nullptr;
     Arithmetic numpys;
+    const long long *front = (const long long *)argument(frame, 2);
     {name}_body::run({x}, {y}, ({kind} *)result(frame, 0));
     return nullptr;
 }}

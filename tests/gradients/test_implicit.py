@@ -12,6 +12,7 @@ from untraced import (
     accelerate,
     closure_convert,
     custom_gradient,
+    custom_vjp,
     grad,
     hessian,
     jacfwd,
@@ -19,6 +20,8 @@ from untraced import (
     jvp,
     lax,
     linear_transpose,
+    scipy,
+    vjp,
     vmap,
 )
 
@@ -193,3 +196,36 @@ def test_converted_functions_of_any_arguments():
         return g(1.0, 2.0, 3.0, *consts) + h(1.0, *more)
 
     np.testing.assert_allclose(grad(outer)(P), [4.0, 5.0])
+
+
+class Babylonian:
+    """A solver whose accelerated method is an attribute of its own, so that the object leads back to itself."""
+
+    def __init__(self):
+        self.step = accelerate(self.step)
+
+    def step(self, x, a):
+        return 0.5 * (x + a / x)
+
+    def run(self, x, a):
+        @custom_vjp
+        def solved(a):
+            found = x
+            for _ in range(20):
+                found = self.step(found, a)
+            return found
+
+        def backward(kept, ct):
+            found, a = kept
+            pull = vjp(lambda y: y - self.step(y, a), found)[1]
+            u = scipy.sparse.linalg.cg(lambda v: pull(v)[0], ct)[0]
+            return vjp(lambda a: self.step(found, a), a)[1](u)
+
+        solved.defvjp(lambda a: (solved(a), (solved(a), a)), backward)
+        return solved(a)
+
+
+def test_a_rule_that_solves_with_the_method_of_an_object():
+    a = np.array([2.0, 3.0, 4.0])
+    slope = grad(lambda a: np.sum(Babylonian().run(np.ones(3), a) ** 3))(a)
+    np.testing.assert_allclose(slope, 1.5 * np.sqrt(a), rtol=1e-9)

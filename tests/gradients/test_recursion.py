@@ -226,6 +226,18 @@ def test_a_recursion_that_ends_by_known_numbers_stays_written_out():
     assert "def" not in untraced.grad(powers).inspect(1.5, 4).source.split("\n", 1)[1]
 
 
+def test_a_recursion_in_branches_does_not_grow_with_its_depth():
+    def halves(a, b, depth):
+        middle, s = 0.5 * (a + b), np.sin(a * b)
+        if depth == 0 or abs(b - a) < 0.05:
+            return s * (b - a)
+        return halves(a, middle, depth - 1) + halves(middle, b, depth - 1)
+
+    lines = [len(untraced.grad(halves).source(0.3, 2.0, depth).splitlines()) for depth in (6, 9)]
+    assert max(lines) < 60
+    check_grads(lambda a, b: halves(a, b, 6), (0.3, 2.0), order=2)
+
+
 def test_refused():
     def written(v):
         if v[0] > 3.0:

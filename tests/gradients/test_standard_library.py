@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import math
 
 import numpy as np
 import pytest
@@ -87,7 +88,22 @@ def one_of_two_lists(x):
     return sum(v * v for v in low) + 3 * sum(high)
 
 
-PROGRAMS = [heap_operations, shortest_path, order_of_tuples, remembered, remembered_in_a_branch, one_of_two_lists]
+def functions_of_math(x):
+    total = math.fsum(v * v for v in x) * math.dist(x[:2], (x[2], 1.0)) ** 2
+    for v in x:
+        total += 0.0 if math.isclose(v, x[1], abs_tol=1e-3) or math.isclose(v, math.inf) else v**3
+    return total + (math.sumprod(x, x[::-1]) if hasattr(math, "sumprod") else 0.0)
+
+
+PROGRAMS = [
+    functions_of_math,
+    heap_operations,
+    shortest_path,
+    order_of_tuples,
+    remembered,
+    remembered_in_a_branch,
+    one_of_two_lists,
+]
 
 
 @pytest.mark.parametrize("f", PROGRAMS)

@@ -165,6 +165,20 @@ def stored_again(x):
     return np.sum(y * y)
 
 
+def chosen_by_what_is_stored(a):
+    """Whom a trip marks depends on who is marked: where it stores is kept, or the stores could not be undone."""
+    reached, total = np.arange(5) == 0, 0.0
+    best = np.full(5, 9.0)
+    for _ in range(4):
+        cost = np.where(reached[:, None] & ~reached[None], np.abs(a), np.inf)
+        j = np.argmin(cost) % 5
+        total += np.min(cost) * a[0, j]
+        reached[j] = True
+        k = np.argmin(np.where(best < 9.0, np.inf, a[j]))
+        best[k] = a[k, j] ** 2
+    return total**2 + np.sum(best * a[0])
+
+
 PROGRAMS: list[tuple[Callable[..., Any], np.ndarray[Any, Any]]] = [
     (cholesky, DEFINITE),
     (eliminated, DEFINITE),
@@ -182,6 +196,7 @@ PROGRAMS: list[tuple[Callable[..., Any], np.ndarray[Any, Any]]] = [
     (from_the_end, ROW),
     (read_ahead_and_around, ROW),
     (stored_again, ROW),
+    (chosen_by_what_is_stored, SQUARE),
 ]
 
 

@@ -229,6 +229,21 @@ def test_a_loop_with_break_keeps_a_tape_as_long_as_its_range():
     assert active_leaves(f) == [0]
 
 
+def test_flags_of_what_counts_in_the_second_derivative_of_a_loop_that_breaks():
+    def root(a):
+        y, n = a, 0
+        while True:
+            found = y - (y * y - a) / (2 * y)
+            n += 1
+            if abs(found - y) < 1e-13 or n > 50:
+                break
+            y = found
+        return found * y
+
+    slope = untraced.grad(lambda a: untraced.grad(root)(a) * a)
+    np.testing.assert_allclose(slope(1.2), 1.0, rtol=1e-9)
+
+
 def test_negation_of_a_comparison_in_a_second_derivative():
     def angle(x):
         return np.sum(np.arctan2(x, x * x + 1.0)) + np.sum(np.logaddexp(x, -x))

@@ -42,6 +42,10 @@ def test_library_calls_on_large_arrays_are_numpys() -> None:
     assert weighed(lambda a: np.linalg.cholesky(a), square)
     assert weighed(lambda x: np.clip(x, 0.0, 0.5), line)
     assert weighed(lambda x: np.tile(x, 3), line)
+    wide, narrow = np.ones((2000, 32, 32)), np.ones((30_000, 8, 8))
+    assert weighed(lambda a: a @ a, wide) and not weighed(lambda a: a @ a, narrow)  # each is begun anew
+    assert weighed(lambda a, b: np.tensordot(a, b, ([1], [0])), wide, wide[0])  # without the copy that NumPy's makes
+    assert not weighed(lambda a: np.einsum("zij,zjk->ikz", a, a), wide)
 
 
 def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:

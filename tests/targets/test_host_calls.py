@@ -374,7 +374,6 @@ def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lambda x: np.cumsum(x, axis=0),
         lambda x: np.abs(np.linalg.qr(x)[1]),
         lambda x: (x + 1.0) @ x.T,
-        lambda x: x[np.array([1, 2])],
     ],
 )
 def test_what_xla_would_copy_is_copied_into_place(f: Callable[..., Any]) -> None:
@@ -407,16 +406,29 @@ def swept(table: Any, b: Any) -> Any:
     return table.sum()
 
 
+def multiplied(x: Any, b: Any) -> Any:
+    matrices = x.reshape(9, 2, 2)
+    return np.einsum("zij,zkj->zik", matrices, matrices) + matrices @ matrices * b[0]
+
+
+def looked_up(table: Any, b: Any) -> Any:
+    places = (b * 5).astype(np.int64) % 6
+    return table[places] * 2.0 + table[:, places] - table[places, -places]
+
+
 @pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")
 @pytest.mark.parametrize(("f", "x", "in_place"), [
+    (multiplied, TABLE[:, :6].ravel(), (0, 1)),
+    (looked_up, TABLE[:, :6], (0, 1)),
     (solved, TABLE[:, :6] + 6 * np.eye(6), (0, 1)),
     (differences, TABLE[:, :6].ravel(), (0, 1)),
     (swept, TABLE[:, :6], (1,)),
 ])  # fmt: skip
-def test_native_loops_read_arguments_where_they_lie(
+def test_native_code_and_tables_read_arguments_where_they_lie(
     f: Callable[..., Any], x: Any, in_place: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNTRACED_NATIVE_LOOPS", "all")
+    monkeypatch.setattr("untraced.tpu.loops.native.LEAST_RESULTS", 1)
     monkeypatch.setattr("untraced.runtime.targets.programs._loops_alone", lambda *_: None)  # as among larger work
     for places in ((2, 3), (0, 0), (1, 0), (0, 5)):
         fast = accelerate(f, target="cpu")

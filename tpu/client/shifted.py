@@ -133,7 +133,7 @@ class _Reach:
                 self._stream(s)
             case Reshape(name="transpose") if s.targets[0] in self.moved:
                 self._fuse(s.args)
-            case Index() if _is_static(s):
+            case Index():  # XLA fuses a slice into elements that are looked up, too
                 self._stream(s)
             case Put() if _is_static(s):
                 self._stream(s)
@@ -142,6 +142,8 @@ class _Reach:
             case Reduce() | Contract() if is_host_call(s):
                 if s.args[0].aval.dtype.kind not in "iub":
                     self._fuse(s.args)
+            case Contract() if _is_native(s):
+                self._fuse(s.args)
             case Linalg() | Fourier():
                 self._copy(s.args)
             case Reduce() if s.args[0].aval.dtype.kind in "iub":  # of these XLA writes out what is reduced
@@ -200,6 +202,14 @@ def is_host_call(s: Apply) -> bool:
             known = (host_calls.multiplies, host_calls.sums_products)
             return any(takes(attrs, avals[0], avals[1], out.dtype) for takes in known)
     return False
+
+
+def _is_native(s: Apply) -> bool:
+    """A product of many small matrices, which skips what is in front of its operands, if they have its dtype."""
+    from ..loops.native import small_product  # which most programs do without
+
+    out = s.targets[0].aval
+    return small_product(s) is not None and all(a.aval.dtype == out.dtype for a in s.args)
 
 
 def _is_static(s: Apply) -> bool:

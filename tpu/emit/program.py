@@ -356,7 +356,7 @@ class Emitter:
                 return linalg(self, s)
             case Contract():
                 assert isinstance(attrs, ContractAttrs)
-                made = self._small_products(s) if out.ndim > 1 and self.target == "cpu" else None
+                made = self._small_products(s) if self.target == "cpu" else None
                 return made or contract(w, self.rounded(s, 0), self.rounded(s, 1), attrs, out.dtype, self.target)
             case Reshape(name=name):
                 return self.reshape(name, self.value(args[0]), s)

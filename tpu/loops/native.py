@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...kernels.loops.native import NativeLoop, arguments_of, as_group, loop_of, write_loop
-from ...kernels.loops.small_products import is_small, product_of, write_product
+from ...kernels.loops.small_products import Product, is_small, product_of, write_product
 from ...kernels.loops.sweeps import is_costly
 from ...kernels.loops.transposes import transpose_of, write_transpose
 from ...kernels.loops.values import NotNative
@@ -190,20 +190,30 @@ def emit_native(e: Emitter, s: Fused) -> None:
     e.natives.append(native)
 
 
-def emit_products(e: Emitter, s: Apply) -> Value | None:
-    """A call of a handler that multiplies many small matrices; None where the product is better XLA's."""
+def small_product(s: Apply) -> tuple[Product, bool] | None:
+    """The form of a product of many small matrices that is native code, and whether its operands are swapped; None
+    where it is better XLA's.
+    """
     assert isinstance(s.attrs, ContractAttrs)
-    (target,), dtype = s.targets, s.targets[0].aval.dtype
-    if target.aval.size < LEAST_RESULTS or not wanted():
+    out = s.targets[0].aval
+    if out.ndim < 2 or out.size < LEAST_RESULTS or not wanted():
         return None
-    found = product_of(s.attrs, s.args[0].aval.shape, s.args[1].aval.shape, dtype)
-    if found is None or not is_small(found[0]):
+    found = product_of(s.attrs, s.args[0].aval.shape, s.args[1].aval.shape, out.dtype)
+    return found if found is not None and is_small(found[0]) else None
+
+
+def emit_products(e: Emitter, s: Apply) -> Value | None:
+    """A call of a handler that multiplies many small matrices; None where there are none."""
+    found = small_product(s)
+    if found is None:
         return None
-    product, turned = found
-    args = [e.writer.convert(e.value(a), dtype) for a in (reversed(s.args) if turned else s.args)]
-    native = write_product(product)
-    (result,) = e.writer.several(target.hint, [(target.aval.shape, dtype)])
-    _call(e, native, args, [result], [])
+    w, (target,), (product, turned) = e.writer, s.targets, found
+    dtype = target.aval.dtype
+    args = [w.convert(e.value(a), dtype) for a in (reversed(s.args) if turned else s.args)]
+    given = [w.shifted.get(x.name, (x, 0)) for x in args]
+    native, front = write_product(product), np.array([skipped for _, skipped in given])
+    (result,) = w.several(target.hint, [(target.aval.shape, dtype)])
+    _call(e, native, [*(x for x, _ in given), w.constant(front, front.shape, I64)], [result], [])
     e.natives.append(native)
     return result
 

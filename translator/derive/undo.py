@@ -93,7 +93,7 @@ def undone(
             break
         chains = used
     stored = stored_values(chains)
-    planned = _plan(s, forward, back, chains, (*free, *stored))
+    planned = _plan(s, forward, back, chains, free, stored)
     saved = (*planned.saved, *(v for c in chains for v in c.olds))
     whole = any(v in otherwise.saved for c in chains for v in c.versions)
     if not chains or (WORTH_A_WHOLE if whole else WORTH_PARTS) * total(saved) > total(otherwise.saved):
@@ -190,17 +190,52 @@ def _plan(
     back: Block,
     chains: Sequence[Chain],
     free: Sequence[Var],
+    stored: Mapping[Var, Var] | None = None,
+    kept: tuple[Var, ...] = (),
 ) -> _Planned:
     """What is kept beside what the stores overwrite, where the versions of the arrays are to be had for nothing, as
-    what is `free` is: values, too, that stand in the arrays.
+    what is `free` or `stored` is: values, too, that stand in the arrays. `kept` is so in any case.
     """
     versions = [v for c in chains for v in c.versions]
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
-    places = {a for c in chains for link in c.links if link.put for a in link.put.args[2:] if isinstance(a, Var)}
+    places = {a for c in chains for link in c.links for a in _places(link)}
     needed = {*needed_of(back, defined), *(places & set(defined))}
-    p = plan(needed - set(versions), s.body.params, forward, (*free, *versions))
+    p = plan(needed - {*versions, *kept}, s.body.params, forward, (*free, *(stored or ()), *versions, *kept))
+    circular = _circular(chains, p.recomputed, stored or {})
+    if circular:
+        return _plan(s, forward, back, chains, free, stored, (*kept, *circular))
     read = {a for r in p.recomputed for a in r.args if isinstance(a, Var)}.union(needed_of(back, versions))
-    return _Planned(p.saved, p.recomputed, frozenset(read))
+    return _Planned((*p.saved, *kept), p.recomputed, frozenset(read))
+
+
+def _places(link: Link) -> list[Var]:
+    return [a for a in link.put.args[2:] if isinstance(a, Var)] if link.put is not None else []
+
+
+def _circular(chains: Sequence[Chain], recomputed: Sequence[Apply], stored: Mapping[Var, Var]) -> list[Var]:
+    """The places of stores that would be computed again from an array as it was before these stores."""
+    leads: dict[Var, list[Var]] = {}
+    for c in chains:
+        for link, after in zip(c.links, c.versions, strict=False):
+            leads[link.before] = [after, *_places(link)]
+            leads.update((v, leads[link.before]) for v, at in stored.items() if at is after)
+    again = {t: [a for a in r.args if isinstance(a, Var)] for r in recomputed for t in r.targets}
+    leads.update(again)
+    ends = [(p, link.before) for c in chains for link in c.links for p in _places(link) if p in again]
+    return list(dict.fromkeys(p for p, before in ends if _leads(leads, p, before)))
+
+
+def _leads(leads: Mapping[Var, Sequence[Var]], start: Var, end: Var) -> bool:
+    seen: set[Var] = set()
+    todo = [start]
+    while todo:
+        v = todo.pop()
+        if v is end:
+            return True
+        if v not in seen:
+            seen.add(v)
+            todo += leads.get(v, ())
+    return False
 
 
 def _reading_olds(forward: Sequence[Statement], chains: Sequence[Chain]) -> tuple[Statement, ...]:
@@ -282,10 +317,8 @@ class _Schedule:
         return next(c.links[c.versions.index(after)].before for c in self.chains if after in c.versions)
 
     def require_places(self, link: Link) -> None:
-        assert link.put is not None
-        for a in link.put.args[2:]:
-            if isinstance(a, Var):
-                self.require(a)
+        for a in _places(link):
+            self.require(a)
 
     def undo(self, v: Var) -> None:
         chain, i = self.undoes[v]

@@ -9,7 +9,7 @@ import numpy as np
 from ..ops.implicit import sloped
 from ..ops.selection import of_parts, stop_gradient
 from .checks import check_bins, check_counted, check_range, check_search
-from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known
+from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known, whole_range
 
 FEW, MANY = 16, 1024  # comparing each of many numbers with each of a few is faster than looking a few up
 
@@ -304,12 +304,13 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
         n = counted_size(x if x.size else np.zeros(0, dtype=np.int64), n)
     elif n == 0:
         cut("np.bincount without a minlength", "the largest element gives the size of the result", "give a minlength")
-    w = np.ones(x.shape, dtype=np.int64) if weights is None else np.asarray(weights).astype(np.float64)
+    w = np.int64(1) if weights is None else np.asarray(weights).astype(np.float64)
     counts = np.zeros(n, dtype=w.dtype)
     if not is_known(x) and x.size:
-        if np.min(x) < 0:
+        least, largest = whole_range(x.dtype)
+        if least < 0 and np.min(x) < 0:
             raise ValueError("'list' argument must have no negative elements")
-        if np.max(x) >= n:
+        if largest >= n and np.max(x) >= n:
             raise OverflowError("an element of np.bincount beyond its minlength")
     np.add.at(counts, x, w)
     return counts

@@ -12,7 +12,7 @@ from .support import block_depth, grid_plan, known, product, raised_order, subsc
 def ix_(*args: Any) -> Any:
     lines = [_positions(np.asarray(x), isinstance(x, np.ndarray)) for x in args]
     count = len(lines)
-    return tuple([np.reshape(x, (1,) * i + (x.size,) + (1,) * (count - 1 - i)) for i, x in enumerate(lines)])
+    return tuple([x[(None,) * i + (slice(None),) + (None,) * (count - 1 - i)] for i, x in enumerate(lines)])
 
 
 def _positions(x: Any, is_array: bool) -> Any:
@@ -181,7 +181,7 @@ def resize(a: Any, new_shape: Any) -> Any:
         return np.zeros(shape, dtype=flat.dtype)
     if size <= flat.size:
         return np.reshape(flat[:size].copy(), shape)
-    return np.reshape(flat[np.arange(size) % flat.size], shape)
+    return np.reshape(np.tile(flat, -(-size // flat.size))[:size], shape)
 
 
 NUMPY_NAMES = {

@@ -214,6 +214,12 @@ def counted_size(x: Any, minlength: int) -> int:
     return max(minlength, int(np.max(x)) + 1 if np.size(x) else 0)
 
 
+def whole_range(dtype: Any) -> tuple[int, int]:
+    """The least and the largest value of a dtype of integers or truth values."""
+    kind = np.dtype(dtype)
+    return (0, 1) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+
+
 def only_axis(axis: int | None, ndim: int) -> int:
     """The axis; that of an array of one axis for None."""
     if axis is None and ndim != 1:
@@ -551,6 +557,7 @@ STATIC: tuple[Callable[..., Any], ...] = (
     subscript_directive,
     raised_order,
     counted_size,
+    whole_range,
     bit_shifts,
     bits_left,
     loop_dtype,

@@ -9,6 +9,8 @@ import numpy as np
 
 from .support import fold_axes, fold_dtype, fold_start, is_associative, known, one_axis, product, reduced_to
 
+PARTS = 8
+
 
 def reduce(
     ufunc: Any,
@@ -31,7 +33,7 @@ def reduce(
         neutral = initial if ufunc.identity is None else ufunc.identity
         x = x if where is True else np.where(mask, x, np.asarray(neutral).astype(x.dtype))
         if x.shape[0] > 0:
-            y = _halved(ufunc, x)
+            y = _combined(ufunc, x)
             return np.reshape(y if initial is None else ufunc(np.asarray(initial).astype(x.dtype), y), shape)[()]
         return np.full(shape, first, dtype=x.dtype)[()]
     y = x[0] if first is None else np.full(x.shape[1:], first, dtype=x.dtype)[()]
@@ -47,13 +49,17 @@ def _lines(a: Any, axes: Any) -> Any:
     return np.reshape(moved, (product(moved.shape[: len(axes)]), *moved.shape[len(axes) :]))
 
 
-def _halved(ufunc: Any, x: Any) -> Any:
+def _combined(ufunc: Any, x: Any) -> Any:
+    """In halves; of many elements in several parts at once, so that the large array is read in one pass."""
     n = x.shape[0]
     if n == 1:
         return x[0]
-    half = n // 2
-    y = ufunc(x[:half], x[half : 2 * half])
-    return _halved(ufunc, y if n % 2 == 0 else np.concatenate([y, x[2 * half :]]))
+    parts = PARTS if n >= PARTS * PARTS else 2
+    size = n // parts
+    y = x[:size]
+    for k in tuple(range(1, parts)):
+        y = ufunc(y, x[k * size : (k + 1) * size])
+    return _combined(ufunc, y if n % parts == 0 else np.concatenate([y, x[parts * size :]]))
 
 
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:

@@ -146,7 +146,7 @@ def _moves(body: Block, names: Names) -> Iterator[Var]:
 
 
 def python_bools(body: Block) -> frozenset[Var]:
-    """Variables that may hold Python's bool: comparisons of Python numbers, and flags through branches and loops."""
+    """Variables that may hold Python's bool: comparisons of Python numbers, flags through branches, loops and lists."""
     found: set[Var] = set()
 
     def holds(a: Atom) -> bool:
@@ -162,6 +162,8 @@ def python_bools(body: Block) -> frozenset[Var]:
             found.update(t for t in s.targets if _is_flag(t))
         elif isinstance(s, Apply) and isinstance(s.op, Elementwise) and s.op.operator not in ("", "~"):
             found.update(t for t in s.targets if _is_flag(t) and all(map(holds, s.args)))
+        elif isinstance(s, Apply) and s.op is ops.ITEM:
+            found.update(t for t in s.targets if _is_flag(t))
     return frozenset(found)
 
 

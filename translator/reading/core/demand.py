@@ -328,7 +328,7 @@ def _range_of(ctx: Context, x: Var) -> Interval:
 def _counted(ctx: Context, x: Var) -> Interval:
     counter = ctx.loops.counters.get(x)
     if counter is None:
-        return (0, None) if x.aval.dtype.kind == "u" else (None, None)
+        return (0, trues(ctx, x)) if x.aval.dtype.kind == "u" or trues(ctx, x) is not None else (None, None)
     start, stop, step = counter
     sign = sign_of(ctx, step)
     if sign is None:
@@ -340,6 +340,13 @@ def _counted(ctx: Context, x: Var) -> Interval:
     if sign > 0:
         return low, None if stop_high is None else stop_high - 1
     return None if stop_low is None else stop_low + 1, high
+
+
+def trues(ctx: Context, x: Var) -> int | None:
+    """How many True a mask has at most, where `x` is their number."""
+    made = ctx.definition(x)
+    counts = made is not None and made.op is ops.SUM and made.args[0].aval.dtype.kind == "b"
+    return made.args[0].aval.size if counts and made is not None else None
 
 
 def _outermost(ctx: Context, form: Affine) -> tuple[Var, bool, list[Affine]] | None:

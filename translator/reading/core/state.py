@@ -10,7 +10,7 @@ from ...builder import Builder
 from ...ir import Atom, Aval, Capture, Statement, Var
 from ...records import dataclass
 from .detours import Site
-from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Value, attributes_of, is_object
+from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Value, attributes_of, is_object, is_transformed
 
 if TYPE_CHECKING:
     from ...errors import Span
@@ -39,7 +39,7 @@ class Callers:
         elif isinstance(v, tuple):
             for i, item in enumerate(v):
                 self.adopt(item, (*path, ("item", i)))
-        elif isinstance(v, list | dict | set) or is_object(v):
+        elif isinstance(v, list | dict | set) or (is_object(v) and not is_transformed(v)):
             self.containers[id(v)], self.paths[id(v)] = v, path
             how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
             held = attributes_of(v) if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
@@ -105,6 +105,8 @@ class Loops:
     turns       bodies of loops of a known number of trips, and which trip it is.
     unbounded   bodies of loops of a number that only the run knows: start, stop, step.
     peeling     loops whose first trip is read apart.
+    lessons     what loops were found to carry (`lessons`), by their place: `inside` which body, and how many loops
+                are before it in there (`count`). `met` has the places of the loops that are being read.
     """
 
     of: dict[Var, Site] = field(default_factory=dict)
@@ -113,6 +115,10 @@ class Loops:
     turns: dict[Builder, Any] = field(default_factory=dict)
     unbounded: dict[Builder, tuple[Value, Value, Value]] = field(default_factory=dict)
     peeling: set[tuple[ast.AST, Frame]] = field(default_factory=set)
+    lessons: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    met: dict[ast.AST, tuple[Any, ...] | None] = field(default_factory=dict)
+    inside: tuple[Any, ...] = ()
+    count: int = 0
 
 
 @dataclass(slots=True)

@@ -105,7 +105,7 @@ def _repeats(frame: Frame) -> bool:
 
 def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
     """Read the body of a function, and return its value. Where the data decides the recursion, the call stays."""
-    ctx.effort.calls += 1
+    ctx.effort.calls += not frame.fixed
     if recursion.mark(node) in ctx.loops.unroll or recursion.is_routine(frame, node):
         return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
     if recursion.may_stay(ctx, frame, node):

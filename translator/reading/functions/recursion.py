@@ -40,7 +40,7 @@ from .results import result_tree
 
 ATTEMPTS = 5  # readings until the results have their types
 GENERATED = "<untraced "  # what the names of files with printed source begin with
-MANY, DEEP = 256, 6  # inlined calls of one function, branches on the data within each other
+MANY, DEEP = 64, 6  # inlined calls of one function, branches on the data within each other
 AGAIN, AGAIN_WITH_STATE = 2, 8  # calls over again within each other that are inlined in the hope that they end
 MOST = 200  # routines that one function may become, for arguments of different structure or known value
 

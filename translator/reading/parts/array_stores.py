@@ -24,14 +24,24 @@ from ..facts.contents import known_arrays
 from ..facts.overlaps import check_overlap
 from ..facts.runs import first, past
 from .indexing import Key, extend_index, mask_for, mask_of, masked, parse_key, selected_view
+from .ranked import crossing, laid_out
 from .selection import align, concrete, condition, refuse, strict_of, true_places
+
+_THROUGH = "a store through an index x[mask]"
 
 
 def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST) -> None:
     """A store through a basic index, an index array, or a mask; the value is cast to the array's dtype."""
     key = mask_for(ctx, key, base.aval.shape)
     if isinstance(key, Masked):
-        key = concrete(ctx, key, node, "a store through an index x[mask]")
+        key = concrete(ctx, key, node, _THROUGH)
+    if type(key) is tuple and any(isinstance(e, Masked) for e in key):
+        crossed = crossing(ctx, base, key)
+        if crossed is not None:
+            check_overlap(ctx, crossed, value, node)
+            store_selected(ctx, crossed, value, node)
+            return
+        key = tuple(concrete(ctx, e, node, _THROUGH) if isinstance(e, Masked) else e for e in key)
     mask = mask_of(ctx, base.aval.shape, key, node)
     if mask is not None:
         selected = masked(ctx, base, mask)
@@ -163,6 +173,8 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
     aligned = align(ctx, [target, value])
     if aligned is not None and len(aligned[1]) > len(target.parts):
         aligned = None
+    if aligned is None and (laid := laid_out(ctx, target, value)) is not None:
+        aligned = align(ctx, [target, laid])
     if aligned is None:
         if target.strict is not None:
             given = concrete(ctx, value, node, "a selection") if isinstance(value, Masked) else value

@@ -20,6 +20,7 @@ import numpy as np
 
 from ... import make
 from ...ir import Atom, Var
+from ...ops.core import Gather, Run
 from ..core.context import Context
 from ..core.demand import LENGTH, affine, demand, difference, interval, interval_of, plus, scaled
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
@@ -123,10 +124,12 @@ def may_be_empty(ctx: Context, p: Bounds) -> bool:
 
 def elementwise(ctx: Context, f: Callable[..., Value], operands: Sequence[Value], node: ast.AST, what: str) -> Value:
     """f of the whole arrays, where the selections among the operands agree; of the arrays themselves otherwise."""
-    aligned = align(ctx, operands)
+    aligned = agreed(ctx, operands)
     if aligned is None:
         return f(*[concrete(ctx, v, node, what) if isinstance(v, Masked) else v for v in operands])
     wholes, parts = aligned
+    if all(p is None for p in parts):
+        return f(*wholes)
     strict = leaves = None
     selected = [v for v in operands if isinstance(v, Masked)]
     if all(s.strict is not None for s in selected):
@@ -141,7 +144,7 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
     ndims = [len(v.parts) if isinstance(v, Masked) else len(shape_of(v)) for v in operands]
     ndim = max(ndims)
     parts: list[Part] = []
-    lengths: list[tuple[Bounds, Bounds]] = []
+    lengths: list[tuple[Part, Part]] = []
     for i in range(ndim):
         found: Part = FULL
         for v, n in zip(operands, ndims, strict=True):
@@ -151,7 +154,7 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
         for v, n in zip(operands, ndims, strict=True):
             p = v.parts[i - ndim + n] if isinstance(v, Masked) and i - ndim + n >= 0 else FULL
             if p is not None and found is not None and not same_part(ctx, p, found):
-                if not (isinstance(p, Bounds) and isinstance(found, Bounds) and _are_first_so_many(p, found)):
+                if not _are_first_so_many(p, found):
                     return None
                 lengths.append((p, found))
         for v, n in zip(operands, ndims, strict=True):
@@ -160,8 +163,7 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
                 return None
         parts.append(found)
     for p, q in lengths:
-        differ = make.not_equal(ctx.b, ctx.atom(p.stop), ctx.atom(q.stop))
-        make.raise_if(ctx.b, differ, ValueError, _OF_TWO_LENGTHS)
+        _check_lengths(ctx, p, q)
     wholes = [_spread(ctx, v, parts[ndim - n :]) for v, n in zip(operands, ndims, strict=True)]
     return wholes, tuple(parts)
 
@@ -169,10 +171,29 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
 _OF_TWO_LENGTHS = "operands could not be broadcast together: their lengths differ; of one element write xs[0], not xs"
 
 
-def _are_first_so_many(p: Bounds, q: Bounds) -> bool:
+def _are_first_so_many(p: Part, q: Part) -> bool:
     """Whether both are x[:n] of axes of one size: the run finds out whether they are equally long."""
-    known = (type(x) is int and x == k for part in (p, q) for x, k in ((part.start, 0), (part.step, 1)))
-    return p.n == q.n and all(known)
+    return is_front(p) and is_front(q) and p.n == q.n  # type: ignore[union-attr]
+
+
+def is_front(p: Part) -> bool:
+    """Whether it is x[:n]."""
+    return isinstance(p, Bounds) and all(type(x) is int and x == k for x, k in ((p.start, 0), (p.step, 1)))
+
+
+def _check_lengths(ctx: Context, p: Any, q: Any) -> None:
+    differ = make.not_equal(ctx.b, ctx.atom(p.stop), ctx.atom(q.stop))
+    make.raise_if(ctx.b, differ, ValueError, _OF_TWO_LENGTHS)
+
+
+def meet(ctx: Context, p: Part, q: Part) -> bool:
+    """Whether two axes select the same places. Raises ValueError at run time where as many are meant, and are not."""
+    if p is None or q is None or same_part(ctx, p, q):
+        return p is q or (p is not None and q is not None)
+    if not _are_first_so_many(p, q):
+        return False
+    _check_lengths(ctx, p, q)
+    return True
 
 
 def _moved(ctx: Context, v: Value, j: int, to: Part) -> Value:
@@ -231,6 +252,68 @@ def filled(ctx: Context, inside: Atom, x: Atom, neutral: Any) -> Atom:
     return make.where(ctx.b, inside, x, make.lift(np.array(neutral).astype(x.aval.dtype)[()]))
 
 
+# ---- masks as the first so many elements ---------------------------------------------------------
+
+
+def compressed(ctx: Context, s: Masked) -> Masked:
+    """The selection with runs from 0 in place of its masks; itself where it has none, or CPython can run a part."""
+    if not ctx.transforms or not any(is_mask(p) for p in s.parts):
+        return s
+    b, x = ctx.b, ctx.read(s.whole)
+    parts: list[Part] = []
+    for i, p in enumerate(s.parts):
+        if isinstance(p, Places) and is_mask(p):
+            shape = x.aval.shape
+            x = make.reshape(b, x, (*shape[:i], p.mask.aval.size, *shape[i + width_of(p) :]))
+            x = along(ctx, x, i, make.argsort(b, make.logical_not(b, make.reshape(b, p.mask, (-1,))), 0))
+            p = Bounds(0, count(ctx, s, i), 1, p.mask.aval.size)
+        parts.append(p)
+    return Masked(Ref(ctx.cell(x)), tuple(parts))
+
+
+def is_mask(p: Part) -> bool:
+    return isinstance(p, Places) and p.mask.aval.size > 0
+
+
+def along(ctx: Context, x: Atom, axis: int, places: Atom) -> Atom:
+    dims = [Run(0, n) for n in x.aval.shape]
+    return make.index(ctx.b, x, (*dims[:axis], Gather(0), *dims[axis + 1 :]), (places,))
+
+
+def agreed(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[Part, ...]] | None:
+    """`align` of the operands; where their masks differ of first elements, as many, and beside an array as it has."""
+    found = align(ctx, operands)
+    if found is None and ctx.transforms:
+        fronts = [compressed(ctx, v) if isinstance(v, Masked) else v for v in operands]
+        found = align(ctx, fronts) or align(ctx, _as_long_as_arrays(ctx, fronts))
+    return found
+
+
+def _as_long_as_arrays(ctx: Context, operands: Sequence[Value]) -> Sequence[Value]:
+    for back in range(1, 1 + max(len(v.parts) if isinstance(v, Masked) else len(shape_of(v)) for v in operands)):
+        whole = [v for v in operands if not isinstance(v, Masked) and len(shape_of(v)) >= back]
+        sizes = {shape_of(v)[-back] for v in whole} - {1}
+        if len(sizes) == 1:
+            operands = [_cut_to(ctx, v, len(v.parts) - back, *sizes) if isinstance(v, Masked) else v for v in operands]
+    return operands
+
+
+def _cut_to(ctx: Context, s: Masked, i: int, size: int) -> Value:
+    """The selection with so many elements along its axis `i`, if they are its first. Raises ValueError at run time
+    where it has not as many.
+    """
+    p = s.parts[i] if i >= 0 else FULL
+    if not isinstance(p, Bounds) or not is_front(p) or size > p.n or any(width_of(q) != 1 for q in s.parts):
+        return s
+    differ = make.not_equal(ctx.b, ctx.atom(p.stop), size)
+    make.raise_if(ctx.b, differ, ValueError, _OF_TWO_LENGTHS)
+    x = ctx.read(s.whole)
+    cut = [Run(0, size if axis == i else n) for axis, n in enumerate(x.aval.shape)]
+    whole = Ref(ctx.cell(make.index(ctx.b, x, tuple(cut))))
+    parts = (*s.parts[:i], FULL, *s.parts[i + 1 :])
+    return Masked(whole, parts) if any(q is not None for q in parts) else whole
+
+
 # ---- attributes and places -----------------------------------------------------------------------
 
 
@@ -250,6 +333,10 @@ def attribute(ctx: Context, s: Masked, name: str, node: ast.AST) -> Value:
             return ctx.wrap(size)
         case "T" if len(s.parts) == 1:
             return s
+        case "T" if all(width_of(p) == 1 for p in s.parts):
+            turned = Ref(ctx.cell(make.transpose(ctx.b, ctx.read(s.whole))))
+            turned.cell.ambiguous = "it is a transposed view of a selection"
+            return Masked(turned, s.parts[::-1])
     return NotImplemented
 
 

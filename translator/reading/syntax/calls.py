@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import surface
-from ...library import heaps, mapping
+from ...library import heaps, mapping, pythonic_math
 from ...purpose import purpose
 from ..core.context import Context
 from ..core.demand import refuse_undefined
@@ -28,9 +28,11 @@ from ..core.values import (
     class_name,
     describe,
     has_array_method,
+    is_leaf,
     is_object,
     is_runtime,
     is_transformed,
+    leaves_in,
 )
 from ..facts import streams
 from ..facts.contents import call_of_known
@@ -82,8 +84,8 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         )
     if purpose().draws and _takes_generators(function):
         ctx.drawing.passing.update((*node.args, *(k.value for k in node.keywords)))
-    if function is sum and len(node.args) == 1 and not node.keywords:
-        found = comprehensions.total(ctx, node.args[0])
+    if function in (sum, any, all) and len(node.args) == 1 and not node.keywords:
+        found = comprehensions.folded(ctx, function, node.args[0])
         if found is not NotImplemented:
             return found
     if function in (filter, map) and ctx.transforms:
@@ -154,9 +156,9 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     cached = remembered.of_closure(ctx, f, args, node)
     if cached is not NotImplemented:
         return cached
-    of_lists = heaps.SOURCES.get(f) if ctx.transforms and type(f) in _FUNCTIONS else None
-    if of_lists is not None:
-        return inline(ctx, of_lists, args, kwargs, node, fixed=True)
+    written = _written_out(f, args) if ctx.transforms and type(f) in _FUNCTIONS else None
+    if written is not None:
+        return inline(ctx, written, args, kwargs, node, fixed=True)
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value
@@ -179,6 +181,12 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if constants is not NotImplemented:
         return constants
     return _call_python(ctx, f, args, kwargs, node)
+
+
+def _written_out(f: Any, args: list[Value]) -> types.FunctionType | None:
+    """The source of a compiled function of Python's, of values that the run decides."""
+    of_numbers: types.FunctionType | None = pythonic_math.SOURCES.get(f)
+    return of_numbers if of_numbers is not None and any(map(is_leaf, leaves_in(args))) else heaps.SOURCES.get(f)
 
 
 def _call_bound(ctx: Context, f: Bound, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

@@ -38,11 +38,11 @@ from ..functions.inlining import inline
 from ..parts.indexing import copy_of_line
 from ..parts.output import signature_of, take_output, write_output
 from ..parts.piled import selection_of
-from ..parts.selection import concrete
+from ..parts.selection import concrete, shape_of
 from ..paths.generators import taken
 from ..text.signature import bare, misfit
-from .marked import is_list_of_places, is_unique, list_of_places, unique
-from .selected import call
+from .marked import as_long, is_list_of_places, is_unique, list_of_places, unique
+from .selected import call, one_behind_another
 
 
 def call_handler(
@@ -58,6 +58,11 @@ def call_handler(
         return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)
     args = [selection_of(ctx, f, a, node) if type(a) is Pile else a for a in args]
     kwargs = {k: selection_of(ctx, f, v, node) if type(v) is Pile else v for k, v in kwargs.items()}
+    if _joins_selections(f, args, kwargs):
+        ctx.at(node)
+        joined = one_behind_another(ctx, args[0])
+        if joined is not None:
+            return joined
     args = [_with_arrays(ctx, a, f, node) if type(a) is list or type(a) is tuple else a for a in args]
     args = [copy_of_line(ctx, a) if type(a) is Flat else a for a in args]
     if f is np.indices:
@@ -71,6 +76,9 @@ def call_handler(
         return list_of_places(ctx, f, args[0])
     if is_unique(ctx, f, args, kwargs):
         return unique(ctx, args[0], kwargs)
+    made = as_long(ctx, f, args, kwargs, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
+    if made is not None:
+        return made
     leave_to_cpython(ctx, f, args, kwargs, node)
     loop = _loop_of(f, args, kwargs)
     if loop is not None:
@@ -308,6 +316,15 @@ def _refusal_of_ufunc(f: np.ufunc, given: int, kwargs: dict[str, Value]) -> Type
 
 
 _UFUNC_OPTIONS = {"out", "where", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
+
+
+def _joins_selections(f: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether it is np.concatenate or np.hstack, along the first axis, of selections among others."""
+    if len(args) != 1 or not isinstance(args[0], list | tuple) or not any(isinstance(v, Masked) for v in args[0]):
+        return False
+    if f is np.hstack:
+        return not kwargs and all((len(v.parts) if isinstance(v, Masked) else len(shape_of(v))) == 1 for v in args[0])
+    return f is np.concatenate and (not kwargs or kwargs == {"axis": 0})
 
 
 def _with_arrays(ctx: Context, v: Value, f: Any, node: ast.AST) -> Value:

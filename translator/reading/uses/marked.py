@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ... import make
-from ...ir import Atom
+from ...ir import Atom, Var
 from ...ops.core import Gather
 from ..core.context import Context
-from ..core.values import FULL, Masked, Places, Ref, Value
+from ..core.demand import affine, trues
+from ..core.values import FULL, Bounds, Masked, Places, Ref, Value
 from ..facts.runs import count, width_of
+from ..parts.ranked import places_of
 from .subscripts import index_array
 
 _LISTS = (np.nonzero, np.where, np.flatnonzero, np.argwhere, "nonzero")
@@ -38,17 +40,11 @@ def list_of_places(ctx: Context, f: Any, array: Ref) -> Value:
     if f is np.flatnonzero:
         x = make.reshape(b, x, (-1,))
     mask = x if x.aval.dtype.kind == "b" else make.not_equal(b, x, 0)
-    shape, ndim = mask.aval.shape, mask.aval.ndim
-
-    def along(axis: int) -> Atom:
-        others = tuple(a for a in range(ndim) if a != axis)
-        return make.broadcast_to(b, make.expand_dims(b, make.iota(b, shape[axis]), others), shape)
-
+    found = places_of(ctx, mask)
     if f is np.argwhere:
-        whole = make.concatenate(b, [make.expand_dims(b, along(i), ndim) for i in range(ndim)], ndim)
+        ndim = mask.aval.ndim
+        whole = make.concatenate(b, [make.expand_dims(b, ctx.read(p.whole), ndim) for p in found], ndim)
         return Masked(Ref(ctx.cell(whole)), (Places(mask), FULL))
-    part = Places(mask)
-    found = tuple(Masked(Ref(ctx.cell(along(i))), (part,), axis=i) for i in range(ndim))
     return found[0] if f is np.flatnonzero else found
 
 
@@ -101,6 +97,53 @@ def unique(ctx: Context, array: Ref, asked: dict[str, Value]) -> Value:
 
 _BY_ONE = (Gather(0),)
 _ASKED = ("return_index", "return_inverse", "return_counts")
+
+
+_SIZED = (np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity)
+
+
+def as_long(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]
+) -> Value | None:
+    """np.zeros(n), np.eye(n), ... in what is to be transformed, for as many as a mask has True: the first of those for
+    all its elements. None where n is no such number.
+    """
+    if not ctx.transforms or not args or not any(f is g for g in _SIZED) or kwargs.keys() - {"dtype", "fill_value"}:
+        return None
+    if f is np.arange and len(args) == 2:
+        return _numbered_from(ctx, args[0], args[1], kwargs, again)
+    sizes = list(args[0]) if type(args[0]) is tuple or type(args[0]) is list else [args[0]]
+    rooms = [_most(ctx, n) for n in sizes]
+    if not any(rooms) or (len(args) > 1 and f is not np.full):
+        return None
+    parts = [Bounds(0, n, 1, room) if room else FULL for n, room in zip(sizes, rooms, strict=True)]
+    wholes = [room or n for n, room in zip(sizes, rooms, strict=True)]
+    if f in (np.eye, np.identity):
+        parts *= 2
+    whole = again([tuple(wholes) if type(args[0]) is tuple else wholes[0], *args[1:]], kwargs)
+    return Masked(whole, tuple(parts)) if type(whole) is Ref else None
+
+
+def _numbered_from(
+    ctx: Context, start: Value, stop: Value, kwargs: dict[str, Value], again: Callable[..., Value]
+) -> Value | None:
+    """np.arange(start, stop), where the difference is a number of True."""
+    if type(start) not in (int, float) or start != int(start) or type(stop) is not Var:
+        return None
+    if stop.aval.shape or stop.aval.dtype.kind not in "iu":
+        return None
+    size = ctx.wrap(make.subtract(ctx.b, stop, int(start)))
+    room = _most(ctx, size)
+    return Masked(again([start, start + room], kwargs), (Bounds(0, size, 1, room),)) if room else None
+
+
+def _most(ctx: Context, n: Value) -> int:
+    """How large `n` may be, where it is the number of True in a mask, give or take a constant; 0 for other numbers."""
+    form = affine(ctx, n) if type(n) is Var else None
+    if form is None or list(form[0].values()) != [1]:
+        return 0
+    most = trues(ctx, *form[0])
+    return 0 if most is None else max(most + form[1], 0)
 
 
 def rows_at_true(ctx: Context, s: Masked, node: ast.AST) -> tuple[Value, Callable[[Value], Value]] | None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -20,8 +21,20 @@ from ..core.context import Context
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Undefined, Value, is_runtime
 from ..facts.runs import axes_of, count, width_of
 from ..parts.array_stores import changed
-from ..parts.selection import concrete, condition, elementwise, filled, may_be_empty, same_part, shape_of
+from ..parts.selection import (
+    compressed,
+    concrete,
+    condition,
+    elementwise,
+    filled,
+    is_front,
+    may_be_empty,
+    meet,
+    same_part,
+    shape_of,
+)
 from ..parts.shifting import shifted
+from . import submatrices
 from .subscripts import index_selection, reversed_
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -195,8 +208,9 @@ def product(ctx: Context, name: str, x: Value, y: Value, node: ast.AST) -> Value
         y = y if same_part(ctx, last, first_) else shifted(ctx, y, max(0, len(q) - 2), last) or y
         q = _parts(y)
         first_ = q[max(0, len(q) - 2)]
-    if (last is None) is not (first_ is None) or (last is not None and not same_part(ctx, last, first_)):
-        return NotImplemented
+    if not meet(ctx, last, first_):
+        front, other = (compressed(ctx, v) if isinstance(v, Masked) else v for v in (x, y))
+        return NotImplemented if front is x and other is y else product(ctx, name, front, other, node)
     left, right = _zeroed(ctx, x, [len(p) - 1]), _zeroed(ctx, y, [max(0, len(q) - 2)])
     return _selected(ctx, make.matmul(ctx.b, left, right), (*p[:-1], *_without(q)))
 
@@ -252,6 +266,56 @@ def _sorted(ctx: Context, s: Masked, again: Callable[..., Value]) -> Value:
     last = np.nan if x.aval.dtype.kind == "f" else np.iinfo(x.aval.dtype).max
     ordered = again([Ref(ctx.cell(filled(ctx, condition(ctx, s), x, last)))])
     return Masked(ordered, (Bounds(0, count(ctx, s, 0), 1, x.aval.shape[0]),))
+
+
+def _order(ctx: Context, s: Masked, node: ast.AST) -> Value:
+    """np.argsort(s): the numbers of selected elements; what is not selected goes behind them."""
+    s = compressed(ctx, s)
+    if len(s.parts) != 1 or s.whole.aval.dtype.kind not in "biuf":
+        return NotImplemented
+    if not is_front(s.parts[0]):
+        return NotImplemented
+    unused = ctx.wrap(make.logical_not(ctx.b, condition(ctx, s)))
+    return Masked(ctx.call(np.lexsort, [(Ref(ctx.cell(ctx.read(s.whole))), unused)], {}, node), s.parts)
+
+
+def _as_column(ctx: Context, s: Masked, sizes: list[Value], node: ast.AST) -> Value:
+    """s.reshape(-1, 1) and the like: a line of elements along one of several axes, the others of size 1."""
+    sizes = list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else sizes
+    ones = [type(n) is int and n == 1 for n in sizes]
+    if len(s.parts) != 1 or sum(ones) != len(ones) - 1:
+        return NotImplemented
+    n = sizes[ones.index(False)]
+    if n != -1:
+        differs = make.not_equal(ctx.b, ctx.atom(count(ctx, s, 0)), ctx.atom(n))
+        make.raise_if(ctx.b, differs, ValueError, "cannot reshape a selection into another size")
+    return index_selection(ctx, s, tuple(None if one else slice(None) for one in ones), node)
+
+
+def one_behind_another(ctx: Context, arrays: Sequence[Value]) -> Masked | None:
+    """np.concatenate of selections and arrays along the first axis: what is selected of them all together."""
+    if not all(isinstance(v, Masked) or is_runtime(v) for v in arrays):
+        return None
+    parts = [_parts(v) for v in arrays]
+    if not ctx.transforms or any(p is not None for of in parts for p in of[1:]) or not all(parts):
+        return None
+    b, wholes, inside = ctx.b, list[Atom](), list[Atom]()
+    for v, (first, *_) in zip(arrays, parts, strict=True):
+        x, width = ctx.read(v.whole) if isinstance(v, Masked) else ctx.atom(v), width_of(first)
+        n = math.prod(x.aval.shape[:width])
+        wholes.append(make.reshape(b, x, (n, *x.aval.shape[width:])))
+        chosen = _first_condition(ctx, first)
+        inside.append(make.ones(b, (n,), bool) if chosen is None else make.reshape(b, chosen, (n,)))
+    if len({x.aval.shape[1:] for x in wholes}) > 1:
+        return None
+    mask = Places(make.concatenate(b, inside, 0))
+    return Masked(Ref(ctx.cell(make.concatenate(b, wholes, 0))), (mask, *parts[0][1:]))
+
+
+def _first_condition(ctx: Context, first: Part) -> Atom | None:
+    if isinstance(first, Places):
+        return first.mask
+    return condition(ctx, Masked(Ref(ctx.cell(make.iota(ctx.b, first.n))), (first,))) if first is not None else None
 
 
 def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value], again: Callable[..., Value]) -> Value:
@@ -343,8 +407,15 @@ def call(
         found = _quantile(ctx, s, name, args[1:], kwargs, node)
     elif ctx.transforms and name == "sort" and len(args) == 1 and isinstance(s, Masked) and not isinstance(f, str):
         found = _sorted(ctx, s, lambda x: again(x, kwargs))
+    elif ctx.transforms and name == "argsort" and len(args) == 1 and isinstance(s, Masked):
+        if not kwargs.keys() - {"kind", "stable"}:
+            found = _order(ctx, s, node)
+    elif ctx.transforms and name == "reshape" and len(args) > 1 and isinstance(s, Masked) and not kwargs:
+        found = _as_column(ctx, s, args[1:], node)
     elif ctx.transforms and name in ("lstsq", "polyfit") and len(args) > 1:
         found = _fitted(ctx, name, args, kwargs, again)
+    else:
+        found = submatrices.call(ctx, f, args, kwargs, again)
     if found is not NotImplemented:
         return found
     if isinstance(s, Masked) and name in (_WRITING_METHODS if isinstance(f, str) else _WRITING):

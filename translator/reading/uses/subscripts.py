@@ -23,6 +23,7 @@ from ..core.values import (
     Flat,
     Foreign,
     Masked,
+    Places,
     Ref,
     RunRange,
     Undefined,
@@ -33,13 +34,14 @@ from ..core.values import (
 )
 from ..facts.keyed import are_choices, element_at, entry_at
 from ..facts.maybes import some
-from ..facts.runs import first, past, width_of
+from ..facts.runs import axes_of, first, past, width_of
 from ..functions.inlining import inline
 from ..parts import piled
 from ..parts.indexing import copy_of_line, indexed, mask_for
 from ..parts.known import run_known
 from ..parts.listed import last
-from ..parts.selection import align, concrete, condition, filled, part_of, place_of
+from ..parts.ranked import places_of, taken
+from ..parts.selection import agreed, compressed, concrete, condition, filled, part_of, place_of
 from ..parts.shifting import backwards
 from ..text.signature import MOST_NUMBERS
 
@@ -147,7 +149,7 @@ def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Va
 def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     if type(key) is tuple and len(key) == 1:
         (key,) = key
-    key = mask_for(ctx, key, base.aval.shape)
+    key = _places_of_masks(ctx, mask_for(ctx, key, base.aval.shape))
     if isinstance(key, Masked):
         return gathered(ctx, base, key, node)
     if type(key) is tuple and any(isinstance(e, Masked) for e in key) and all(map(_is_place, key)):
@@ -156,6 +158,17 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     if turned is not None:
         return index_value(ctx, index_array(ctx, base, turned, node), slice(None, None, -1), node)
     return indexed(ctx, base, key, node)
+
+
+def _places_of_masks(ctx: Context, key: Value) -> Value:
+    """The key with the places of each mask in it, where there are several: they pair up."""
+    if not ctx.transforms or type(key) is not tuple or sum(map(_is_mask, key)) < 2:
+        return key
+    return tuple(p for e in key for p in (places_of(ctx, ctx.read(e)) if _is_mask(e) else (e,)))
+
+
+def _is_mask(e: Value) -> bool:
+    return type(e) is Ref and e.aval.dtype.kind == "b" and e.aval.size > 0 < e.aval.ndim
 
 
 def _is_place(e: Value) -> bool:
@@ -171,7 +184,7 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
         part = part_of(ctx, s, key)
         if part is not None:
             return Masked(Ref(ctx.cell(ctx.read(part.whole))), part.parts)
-        return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
+        return _of_elements(ctx, s, key, node)
     entries = list(key) if type(key) is tuple else [key]
     place = place_of(ctx, s, entries[0])
     if place is not None:
@@ -195,13 +208,28 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
         if all(e is None or e == slice(None) or (part is FULL and _is_basic(e)) for e, part in pairs):
             view = index_array(ctx, s.whole, key, node)
             parts = (*(part for e, part in pairs if e is None or type(e) is slice), *waiting)
-            return view if all(p is FULL for p in parts) else Masked(view, parts)
+            if all(p is FULL for p in parts):
+                return view
+            moved = any(e is not None and e != slice(None) for e in entries)
+            return Masked(view, parts, axis=None if moved else s.axis)
     beside = _beside(ctx, s, entries, node)
-    return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node) if beside is None else beside
+    return _of_elements(ctx, s, key, node) if beside is None else beside
+
+
+def _of_elements(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value:
+    """s[key] by the numbers of elements: of a selection by masks those of what stands in front."""
+    ctx.at(node)
+    found = taken(ctx, s, key) if ctx.transforms else None
+    if found is not None:
+        return found
+    front = compressed(ctx, s)
+    if front is not s:
+        return index_selection(ctx, front, key, node)
+    return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
 
 
 def _beside(ctx: Context, s: Masked, entries: list[Value], node: ast.AST) -> Masked | None:
-    """s[:, i], s[..., 1:], s[:, [2, 0]]: an index of axes that the selection has whole; None for other ones."""
+    """s[:, i], s[..., 1:], s[:, [2, 0]], s[:, mask]: an index of axes that the selection has whole; None for others."""
     missing = len(s.parts) - sum(e is not Ellipsis for e in entries)
     if missing < 0 or sum(e is Ellipsis for e in entries) > 1 or any(e is None for e in entries):
         return None
@@ -209,6 +237,9 @@ def _beside(ctx: Context, s: Masked, entries: list[Value], node: ast.AST) -> Mas
         entries = [*entries, Ellipsis]
     key = [e for given in entries for e in ([slice(None)] * missing if given is Ellipsis else [given])]
     pairs = list(zip(s.parts, key, strict=True))
+    if all(_is_all(e) or (p is None and _is_mask_of(s, i, e)) for i, (p, e) in enumerate(pairs)):
+        parts = (p if type(e) is slice else Places(ctx.atom(e)) for p, e in pairs)
+        return Masked(Ref(ctx.cell(ctx.read(s.whole))), tuple(parts))
     if any(p is not None and not _is_all(e) for p, e in pairs) or not all(map(_is_plain, key)):
         return None
     gathers = sum(type(e) is list or type(e) is Ref for e in key)
@@ -224,6 +255,11 @@ def _beside(ctx: Context, s: Masked, entries: list[Value], node: ast.AST) -> Mas
 
 def _is_all(e: Value) -> bool:
     return type(e) is slice and e.start is e.stop is e.step is None
+
+
+def _is_mask_of(s: Masked, i: int, e: Value) -> bool:
+    """Whether an entry of an index is a mask over the axis of part `i`, which is whole."""
+    return type(e) is Ref and e.aval.dtype.kind == "b" and e.aval.shape == (s.whole.aval.shape[axes_of(s, [i])[0]],)
 
 
 def _is_plain(e: Value) -> bool:
@@ -290,7 +326,7 @@ def gathered(ctx: Context, base: Ref, key: Masked, node: ast.AST) -> Value:
 
 def gathered_at(ctx: Context, base: Ref, keys: Sequence[Value], node: ast.AST) -> Value:
     """base[i[mask], j[mask]]: one index array an axis, some or all of them selections of the same places."""
-    aligned = align(ctx, keys)
+    aligned = agreed(ctx, keys)
     if aligned is None or len(keys) > base.aval.ndim or 0 in base.aval.shape[: len(keys)]:
         arrays = [concrete(ctx, k, node, "an index x[mask]") if isinstance(k, Masked) else k for k in keys]
         return index_array(ctx, base, tuple(arrays), node)
