@@ -225,10 +225,15 @@ def meet(a: Interval, b: Interval) -> Interval:
 
 
 class _Walker:
-    """Visits definitions before uses; loops are visited until what they carry is stable."""
+    """Visits definitions before uses; loops are visited until what they carry is stable.
+
+    In a loop, those inside are visited again with intervals that have only grown: they begin with what was `stable`
+    before, so that a nest is not visited some 3 ** depth times.
+    """
 
     def __init__(self, conditions: bool = True) -> None:
         self.conditions = conditions
+        self.stable: dict[Var, Interval] = {}
         self.known: dict[Var, Interval] = {}
         self.definitions: dict[Var, Apply] = {}
 
@@ -311,7 +316,7 @@ class _Walker:
         self, carried: Sequence[Var], inits: Sequence[Atom], body: Block, visit: Callable[[], None]
     ) -> list[Interval]:
         """Visit the body until the carried intervals contain its results; a limit that moves twice is given up."""
-        state = [self.of(a) for a in inits]
+        state = [join(self.of(a), self.stable.get(p, NOTHING)) for a, p in zip(inits, carried, strict=True)]
         moved = False
         while True:
             for p, interval in zip(carried, state, strict=True):
@@ -320,6 +325,7 @@ class _Walker:
             results = [fit(self.of(r), p.aval.dtype) for r, p in zip(body.results, carried, strict=True)]
             after = [join(a, r) for a, r in zip(state, results, strict=True)]
             if after == state:
+                self.stable.update(zip(carried, state, strict=True))
                 return state
             if moved:
                 after = [_widen(a, b, p.aval.dtype) for a, b, p in zip(state, after, carried, strict=True)]

@@ -326,7 +326,7 @@ class AliasError(UntracedError):
     """A write to memory that may be shared, where whether it is shared cannot be known before the run."""
 
 
-class TargetError(UntracedError):
+class TargetError(UntracedError, RuntimeError):
     """A device, driver or toolchain is missing; the message says how to install it."""
 
 

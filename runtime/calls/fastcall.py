@@ -263,8 +263,8 @@ class Pattern:
         `given` is the expression that binds it, and stands for it in the first test.
         """
         cls, given = type(x), given or path
-        if len(self.data) in self.statics and cls in _LEAVES:
-            return cls is int and self._leaf(path, f"type({given}) is int and {path} == {x}")
+        if len(self.data) in self.statics and (cls in _LEAVES or isinstance(x, np.generic)):
+            return self._static(path, x, given)
         if cls is Array:
             self.names[f"s{self.arrays}"] = x._spec
             self.arrays += 1
@@ -278,6 +278,13 @@ class Pattern:
             fits = f" and {-WIDEST} <= {path} <= {WIDEST}" if cls is int else ""
             return self._leaf(path, f"type({given}) is {cls.__name__}{fits}")
         return self._known(path, x, given) or self._container(path, x, given)
+
+    def _static(self, path: str, x: Any, given: str) -> bool:
+        """A leaf that the program is made for the value of; 0.0 == -0.0, so there are quick tests of integers only."""
+        if not isinstance(x, int | np.integer):
+            return False
+        self.names[f"t_{path}"] = type(x)
+        return self._leaf(path, f"type({given}) is t_{path} and {path} == {int(x)}")
 
     def _leaf(self, data: str, test: str) -> bool:
         self.tests.append(test)

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...translator.ir import Var
 from ...translator.spans import is_observed
-from ...translator.tree import Kind
+from ...translator.tree import ARRAY, Kind
 from . import strict
 from .fastcall import MAX_ARGUMENTS, Pattern, class_of, guard_text
 
@@ -57,7 +57,8 @@ def of_numpy(base: type, entry: EitherEntry, args: Sequence[Any]) -> Any:
         aval = function.body.results[0].aval
         names["scalar"] = _PYTHONS.get(aval.dtype.kind) if aval.weak else aval.dtype.type
         fresh = ["type(x) is ndarray", "x.base is None", *(f"x is not {a}" for a in pattern.host_arrays)]
-        done = f"type(x) is scalar or ({' and '.join(fresh)})"
+        is_number = not aval.shape and function.out != ARRAY  # of which NumPy makes an array, in np.where
+        done = "type(x) is scalar" if is_number else " and ".join(fresh)
     leaves = "".join(f"{x}, " for x in pattern.data)
     return class_of(
         base,

@@ -23,13 +23,18 @@ import numpy as np
 from ..arrays.array import Array
 from ..arrays.transfer import device_get, device_put
 from ..trees.tree_util import tree_leaves
-from .errors import JaxRuntimeError
+from . import errors as of_jax
 
+ErrorCategory = str
 user_checks, nan_checks = frozenset({"user"}), frozenset({"nan"})
 index_checks, div_checks = frozenset({"index"}), frozenset({"division"})
 float_checks = nan_checks | div_checks
 automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
+
+
+class JaxRuntimeError(of_jax.JaxRuntimeError, ValueError):
+    """A check that failed: a ValueError in JAX."""
 
 
 class Error:
@@ -53,16 +58,17 @@ class Error:
 def check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """Raises JaxRuntimeError of `msg.format(...)` unless `pred` holds, all of it where it is an array."""
     if not np.all(pred):
-        raise JaxRuntimeError(msg.format(*fmt_args, **fmt_kwargs))
+        raise JaxRuntimeError(msg.format(*fmt_args, **fmt_kwargs) + " (`check` failed)")
 
 
 debug_check = check
+init_error = Error(None)
 
 
 def check_error(error: Error) -> None:
     """Raises what a checked call has found as a JaxRuntimeError."""
     if error.get() is not None:
-        raise JaxRuntimeError(f"{error.get()} (`check` failed)")
+        raise JaxRuntimeError(error.get())
 
 
 def checkify(fun: Callable[..., Any], errors: frozenset[str] = user_checks) -> Callable[..., Any]:
@@ -94,6 +100,6 @@ def checkify(fun: Callable[..., Any], errors: frozenset[str] = user_checks) -> C
 
 
 __all__ = [
-    "Error", "all_checks", "automatic_checks", "check", "check_error", "checkify", "debug_check", "div_checks",
-    "float_checks", "index_checks", "nan_checks", "user_checks",
+    "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",
+    "debug_check", "div_checks", "float_checks", "index_checks", "init_error", "nan_checks", "user_checks",
 ]  # fmt: skip

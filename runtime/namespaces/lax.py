@@ -477,10 +477,10 @@ def complex(x: Any, y: Any) -> Any:
 def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
     """A discrete Fourier transform over the last axes: complex results, for IRFFT real ones, in the precision of `x`.
 
-    `fft_type` is an `FftType` or its name; `fft_lengths` are the lengths of as many last axes, for IRFFT of those of
-    the result.
+    `fft_type` is an `FftType` or its name, in either case; `fft_lengths` are the lengths of as many last axes, for
+    IRFFT of those of the result. ValueError for other names.
     """
-    kind = fft_type.name if isinstance(fft_type, FftType) else fft_type
+    kind = fft_type.name if isinstance(fft_type, FftType) else fft_type.upper()
     axes = tuple(range(-len(fft_lengths), 0))
     if kind == "FFT":
         return np.fft.fftn(x, tuple(fft_lengths), axes)
@@ -488,7 +488,9 @@ def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
         return np.fft.ifftn(x, tuple(fft_lengths), axes)
     if kind == "RFFT":
         return np.fft.rfftn(x, tuple(fft_lengths), axes)
-    return np.fft.irfftn(x, tuple(fft_lengths), axes)
+    if kind == "IRFFT":
+        return np.fft.irfftn(x, tuple(fft_lengths), axes)
+    raise ValueError(f"fft: unknown FFT type {fft_type!r}")
 
 
 __all__ = [

@@ -43,12 +43,12 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: Any = Fals
 
 def relu(x: Any) -> Any:
     """max(x, 0), of derivative 0 at 0."""
-    return np.where(np.asarray(x) > 0, x, 0)
+    return np.where(np.asarray(x) <= 0, 0, x)  # which keeps NaN
 
 
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6), of derivative 0 at 0 and 6."""
-    return np.where(np.asarray(x) >= 6, 6, np.where(np.asarray(x) > 0, x, 0))
+    return np.where(np.asarray(x) >= 6, 6, relu(x))
 
 
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:

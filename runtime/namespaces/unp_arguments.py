@@ -281,6 +281,39 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return found
 
 
+def clip(a: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
+    """np.clip, which may leave either limit out."""
+    return np.clip(a, a_min if min is None else min, a_max if max is None else max, **options)
+
+
+# ---- NumPy's ufuncs whose operands have names in JAX -----------------------------------------------------
+
+
+def fmax(x1: Any, x2: Any) -> Any:
+    """np.fmax."""
+    return np.fmax(x1, x2)
+
+
+def fmin(x1: Any, x2: Any) -> Any:
+    """np.fmin."""
+    return np.fmin(x1, x2)
+
+
+def gcd(x1: Any, x2: Any) -> Any:
+    """np.gcd."""
+    return np.gcd(x1, x2)
+
+
+def lcm(x1: Any, x2: Any) -> Any:
+    """np.lcm."""
+    return np.lcm(x1, x2)
+
+
+def trunc(x: Any) -> Any:
+    """np.trunc."""
+    return np.trunc(x)
+
+
 # ---- in the shape of another, or of what only describes an array: a ShapeDtypeStruct ----------------------
 
 
@@ -413,10 +446,11 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 
 LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")
 NAMES = (
-    "argsort", "argwhere", "astype", "bincount", "compress", "convolve", "correlate", "digitize", "dot", "einsum",
-    "extract", "fill_diagonal", "flatnonzero", "inner", "interp", "isin", "mask_indices", "matmul", "nonzero",
-    "place", "polydiv", "polymul", "polyval", "prod", "put", "put_along_axis", "repeat", "roots", "searchsorted",
-    "sort", "sum", "take", "take_along_axis", "tensordot", "vdot", "vecdot", "where",
+    "argsort", "argwhere", "astype", "bincount", "clip", "compress", "convolve", "correlate", "digitize", "dot",
+    "einsum", "extract", "fill_diagonal", "flatnonzero", "fmax", "fmin", "gcd", "inner", "interp", "isin", "lcm",
+    "mask_indices", "matmul", "nonzero", "place", "polydiv", "polymul", "polyval", "prod", "put", "put_along_axis",
+    "repeat", "roots", "searchsorted", "sort", "sum", "take", "take_along_axis", "tensordot", "trunc", "vdot",
+    "vecdot", "where",
 )  # fmt: skip
 
 

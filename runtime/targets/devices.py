@@ -161,9 +161,13 @@ def checked_target(target: str) -> str:
     return target
 
 
-def target_of(name: str) -> str:
-    """The target of a device by its name, which JAX says "gpu" for; "auto" decided. ValueError for other names."""
-    return automatic_target() if name == "auto" else checked_target("cuda" if name == "gpu" else name)
+def target_of(name: str | None) -> str:
+    """The target of a device by its name, which JAX says "gpu" for; "auto", and None, decided. ValueError for other
+    names.
+    """
+    if name is None or name == "auto":
+        return automatic_target()
+    return checked_target("cuda" if name == "gpu" else name)
 
 
 @functools.cache
@@ -211,7 +215,7 @@ def _cuda_device() -> Device:
     return CudaDevice()
 
 
-def devices(target: str = "auto", *, backend: str | None = None) -> list[Device]:
+def devices(target: str | None = "auto", *, backend: str | None = None) -> list[Device]:
     """The devices of a target ("auto": where accelerated functions run by default), those of this process. `backend` is
     JAX's name for the target.
 
@@ -227,7 +231,7 @@ def devices(target: str = "auto", *, backend: str | None = None) -> list[Device]
 
 
 def local_devices(
-    target: str = "auto", *, backend: str | None = None, process_index: int | None = None
+    target: str | None = "auto", *, backend: str | None = None, process_index: int | None = None
 ) -> list[Device]:
     """The same as `devices`. ValueError for the number of another process."""
     if process_index not in (None, _own_index()):
@@ -235,12 +239,12 @@ def local_devices(
     return devices(target, backend=backend)
 
 
-def local_device_count(target: str = "auto", *, backend: str | None = None) -> int:
+def local_device_count(target: str | None = "auto", *, backend: str | None = None) -> int:
     """How many devices this process has."""
     return len(devices(target, backend=backend))
 
 
-def device_count(target: str = "auto", *, backend: str | None = None) -> int:
+def device_count(target: str | None = "auto", *, backend: str | None = None) -> int:
     """How many devices all processes have together."""
     if target_of(backend or target) != "cpu":
         return local_device_count(target, backend=backend)

@@ -194,7 +194,7 @@ class PyTreeDef:
         return hash(self.node)
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({describe(self.node)})"
+        return f"PyTreeDef({_as_jax_writes(self.node)})"
 
 
 def _with_leaves(t: TreeDef, parts: Any) -> TreeDef:
@@ -226,6 +226,30 @@ def describe(t: TreeDef, leaf: Callable[[], str] = lambda: "*") -> str:
             return f"{t.type.__name__ if t.type else ''}({', '.join(f'{k}={p}' for k, p in fields)})"
         case Kind.CUSTOM:
             return f"{t.type.__name__ if t.type else ''}({', '.join(parts)})"
+
+
+def _as_jax_writes(t: TreeDef) -> str:
+    """A structure in the words of jaxlib: `CustomNode(class[what it has beside its children], [children])`."""
+    parts = [_as_jax_writes(c) for c in t.children]
+    name = t.type.__name__ if t.type else ""
+    match t.kind:
+        case Kind.LEAF:
+            return "*"
+        case Kind.NAMEDTUPLE:
+            name, beside = "namedtuple", name
+        case Kind.DATACLASS:
+            beside = repr(tuple(value for _, value in trees.static_fields(t)))
+        case Kind.CUSTOM:
+            beside = repr(t.aux)
+        case Kind.STATIC:
+            name, beside = type(static_value(t)).__name__, repr(static_value(t))
+        case Kind.DICT if t.type not in (None, dict):
+            factory = t.aux.factory if isinstance(t.aux, trees.Entries) else None
+            beside = repr(t.keys) if factory is None else repr((factory, t.keys))
+        case _:
+            leaves = iter(parts)
+            return describe(dataclasses.replace(t, children=(trees.LEAF,) * len(parts)), lambda: next(leaves))
+    return f"CustomNode({name}[{beside}], [{', '.join(parts)}])"
 
 
 # ---- taking apart and putting together ---------------------------------------------------------------

@@ -304,6 +304,45 @@ def test_comprehensions_of_much_code_are_loops() -> None:
         accelerate(out_of_range)(x, 2)
 
 
+def factors(a):
+    """Cholesky's, with sums over as many products as there are columns before."""
+    n, low = len(a), np.zeros_like(a)
+    for i in range(n):
+        for j in range(i + 1):
+            s = sum(low[i, k] * low[j, k] for k in range(j))
+            low[i, j] = np.sqrt(a[i, i] - s) if i == j else (a[i, j] - s) / low[j, j]
+    return low
+
+
+def asked(a):
+    return (
+        all(abs(a[i, j] - a[j, i]) < 1e-9 for i in range(len(a)) for j in range(len(a))),
+        any(v > 1e9 for v in a[0]),
+        sum(1 for v in a[0] if v > 0.5),
+        sum(v > 0.5 for v in a[1]),
+        sum(row for row in a),
+        sum([x * y for x, y in zip(a[0], a[1])]),
+        sum(k * v for k, v in enumerate(a[2].astype(np.int8))),
+        np.zeros(sum(1 for _ in range(40))),
+    )
+
+
+def passed_the_end(a):
+    return sum(a[0, k + 1] for k in range(a.shape[1]))
+
+
+@pytest.mark.parametrize("f", [factors, asked])
+def test_sums_and_questions_of_comprehensions_are_loops(f: Callable[..., Any]) -> None:
+    x = np.random.default_rng(4).normal(size=(24, 24))
+    a = x @ x.T
+    g = accelerate(f)
+    for _ in range(2):
+        assert_same(g(a), f(a), f.__name__)
+    assert not g._cut and g.inspect(a).source.count("sum(") == 0
+    with pytest.raises(IndexError):
+        accelerate(passed_the_end)(a)
+
+
 def gamma_table(image, gamma):
     table = [np.uint8(0)] * 256
     for k in range(256):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_kernels import assert_same
 
-from untraced import accelerate
+from untraced import accelerate, jvp, vmap
 from untraced.translator.ir import For, walk
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.text.signature import abstract
@@ -311,3 +311,23 @@ def test_the_extreme_of_nothing_is_an_error(target: str) -> None:
     for f, error in ((largest, ValueError), (first, IndexError)):
         with pytest.raises(error):
             accelerate(f, target=target)(X)
+
+
+def around_the_largest(x: Any) -> Any:
+    i = np.argmax(x[:3])
+    return np.tanh(x[i : i + 3] * 2) - x[i + 1 : i + 4]
+
+
+def test_slices_of_known_length_are_results_of_derivatives_and_batches() -> None:
+    x = np.array([0.3, -1.0, 2.0, 0.5, -0.2, 1.0])
+    batch = np.stack([x, x[::-1], -x])
+    wanted = np.stack([around_the_largest(row) for row in batch])
+    batched = vmap(around_the_largest)
+    np.testing.assert_allclose(batched(batch), wanted)
+    np.testing.assert_allclose(accelerate(batched)(batch), wanted)
+    assert "x * 2" not in batched.source(batch)  # of three elements, not of all
+    h, t = 1e-6, np.ones(6)
+    difference = (around_the_largest(x + h * t) - around_the_largest(x - h * t)) / (2 * h)
+    np.testing.assert_allclose(jvp(around_the_largest, (x,), (t,))[1], difference, rtol=1e-6)
+    with pytest.raises(IndexError):
+        vmap(around_the_largest)(np.arange(6.0).reshape(2, 3))

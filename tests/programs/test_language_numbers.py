@@ -29,6 +29,17 @@ def is_prime(n):
     return True
 
 
+_ROW = np.random.default_rng(8).normal(size=40)
+_LATE, _EARLY, _ZEROS = _ROW.copy(), _ROW.copy(), np.zeros(30)
+_LATE[7] = _EARLY[0] = np.nan
+_ZEROS[1::2] = -0.0
+
+
+@CASES((_ROW,), (_LATE,), (_EARLY,), (_ZEROS,), (-_ZEROS,), (_ROW > 0,), ((9 * _ROW).astype(np.int8),), (_ROW + 1j,))
+def of_vectors(x):
+    return np.signbit(min(x)), min(x), max(x), any(x), all(x)
+
+
 @CASES((10, 3), (7, -2), (-7, 2))
 def intops(a, b):
     return (

@@ -97,6 +97,21 @@ class TestSmallArrays:
                 f(X, i)
         np.testing.assert_array_equal(f(X, np.array([0, -1]))[0], X[[0, -1]])
 
+    @pytest.mark.parametrize("target", ["cpu", "auto", "numpy"])
+    def test_numbers_of_numpy_that_the_program_is_made_for(self, target: str) -> None:
+        f = accelerate(lambda x, k: (x[int(k) :] + 1, f"{k}"), target=target)
+        for k in (np.int64(1), np.int64(2), np.float64(2.0), np.float64(0.0), np.float64(-0.0), np.int8(3)):
+            got, text = f(X, k)
+            np.testing.assert_array_equal(got, X[int(k) :] + 1)
+            assert text == f"{k}"
+
+    def test_numbers_where_numpy_makes_arrays_of_them(self) -> None:
+        f = accelerate(lambda x: (np.sinc(x), np.where(x > 0, x, 2.0)))
+        g = accelerate(lambda x: np.sinc(x))
+        for x in (1.0, -1.0, 2.5):
+            assert type(g(x)) is type(f(x)[0]) is np.float64
+            assert type(f(x)[1]) is np.ndarray
+
     def test_mistakes_are_reported(self) -> None:
         f = accelerate(lambda x, y: x * y, target="cpu")
         f(X, X)

@@ -75,7 +75,7 @@ GROUPS: dict[str, list[str]] = {
     ],
     "arithmetic": [
         "lax.erf_inv(v / 4), lax.bessel_i0e(v), lax.bessel_i1e(v), lax.round(v)",
-        "lax.abs(lax.complex(v, v)), jnp.abs(lax.fft(m, 'RFFT', (4,)))",
+        "lax.abs(lax.complex(v, v)), jnp.abs(lax.fft(m, 'RFFT', (4,))), jnp.abs(lax.fft(m, 'fft', (4,)))",
         "lax.round(jnp.array([0.5, 1.5, -2.5])), lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)",
         "lax.reduce_precision(v.astype(jnp.float32) * 1e3, 5, 4), lax.reduce_precision(m * 1e-5, 5, 10)",
         "lax.bitcast_convert_type(v, jnp.int64), lax.bitcast_convert_type(v.astype(jnp.float32), jnp.uint8)",
@@ -371,3 +371,10 @@ def test_attention(options: dict[str, Any]) -> None:
     wanted = jax.nn.dot_product_attention(q, k, v, **options)
     for f in (untraced.nn.dot_product_attention, accelerate(untraced.nn.dot_product_attention)):
         np.testing.assert_allclose(f(q, k, v, **options), wanted, atol=1e-6)  # JAX's softmax is in float32
+
+
+def test_relu_keeps_nan() -> None:
+    x = np.array([np.nan, -1.0, 3.0, 7.0])
+    for f in (untraced.nn.relu, untraced.accelerate(untraced.nn.relu), untraced.vmap(untraced.nn.relu)):
+        np.testing.assert_array_equal(f(x), [np.nan, 0.0, 3.0, 7.0])
+    np.testing.assert_array_equal(untraced.nn.relu6(x), [np.nan, 0.0, 3.0, 6.0])

@@ -65,6 +65,8 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, x: m.fill_diagonal(x, 7.0, inplace=False), (X,)),
     (lambda m, v, k: m.put(v, k[:2], 9.0, inplace=False), (V, K)),
     (lambda m, v: m.polyval(v, v, unroll=8), (V,)),
+    (lambda m, v: m.clip(v, 1.5) + m.clip(v, max=2) + m.clip(v, None, v[0] + 1) + m.clip(v, min=1, max=2), (V,)),
+    (lambda m, v, k: m.fmax(x1=v, x2=2) + m.fmin(x1=v, x2=2) + m.trunc(x=v / 2) + m.gcd(x1=4, x2=6), (V, K)),
     (lambda m, x: m.place(x, x > 2, m.array([7.0, 8.0]), inplace=False), (X,)),
     (lambda m, x, k: m.put_along_axis(x, k[None, :2] % 3, 7.0, 1, inplace=False), (X, K)),
     (lambda m, x, k: m.put_along_axis(x, k[None, :3], 7.0, 1, inplace=False, mode="clip"), (X, K)),

@@ -416,3 +416,27 @@ def test_results_of_one_factorisation_are_asked_for_together() -> None:
     assert "np.linalg.slogdet(a).logabsdet" in source
     for got, want in zip(compiled(a, 3), factored(a, 3), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_only_whole_shifts_of_positions_are_np_eye() -> None:
+    x = np.ones((3, 3))
+    for f, printed in (
+        (lambda x: np.where(np.arange(3)[:, None] + 1 == np.arange(3), x, 0.0), "np.eye(3, k=1, dtype=bool)"),
+        (lambda x: np.where(np.arange(3)[:, None] + 0.5 == np.arange(3), x, 0.0), "+ 0.5 =="),
+        (lambda x: np.where(np.arange(3)[:, None] + np.nan == np.arange(3), x, 0.0), "+ np.nan =="),
+    ):
+        made = untraced.vmap(f)
+        assert printed in made.source(x[None])
+        np.testing.assert_array_equal(made(x[None])[0], f(x))
+
+
+def test_new_axes_stand_in_the_brackets_of_the_index() -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4, 4))
+    for f, printed in (
+        (lambda x: x[0] * x[1, 0], "x[:, 0] * x[:, 1, 0, None]"),
+        (lambda x: x[1:3, :2][:, None] + x[0, :2], "t + x[:, 0, None, None, :2]"),
+        (lambda x: np.exp(2j * x[0])[None] + x[:, 0], "np.exp(2.0j * x[:, 0])[:, None]"),
+    ):
+        made = untraced.vmap(f)
+        assert printed in made.source(x)
+        np.testing.assert_allclose(made(x), [f(row) for row in x])

@@ -313,3 +313,30 @@ def test_policies_by_names() -> None:
             return np.sum(untraced.ad_checkpoint.checkpoint_name(np.sin(x), "h") ** 2)
 
         assert np.isclose(grad(layer)(0.5), np.sin(1.0))
+
+
+def moved(x: Any) -> Any:
+    """Arrays put on their device where they are, as scripts do."""
+    try:
+        x = untraced.device_put({"x": x}, untraced.devices()[0])["x"]
+    except TypeError:
+        pass
+    return np.sum(np.sin(x) * x)
+
+
+@untraced.custom_gradient
+def tried(x: Any) -> Any:
+    try:
+        y = np.sum(np.sin(x) * x)
+    except ValueError as error:
+        raise RuntimeError("a value") from error
+    return y, lambda ct: ct * np.sign(x)
+
+
+def test_device_put_and_try_where_derivatives_are_taken() -> None:
+    x = np.array([0.5, -2.0, 3.0])
+    for f in (moved, jit(moved)):
+        np.testing.assert_allclose(grad(f)(x), np.sin(x) + x * np.cos(x))
+        np.testing.assert_allclose(untraced.vmap(f)(x[:, None]), np.sin(x) * x)
+    np.testing.assert_allclose(grad(tried)(x), np.sign(x))
+    np.testing.assert_allclose(untraced.vmap(tried)(x[:, None]), np.sin(x) * x)

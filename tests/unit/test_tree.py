@@ -197,13 +197,13 @@ def test_equal_values_of_other_types_are_other_structures() -> None:
 
 def test_structures_have_the_methods_of_jax() -> None:
     jax = pytest.importorskip("jax")
-    for x in [*TREES, {"b": 1, "a": (2, None)}, [Point(1, [2, {}])]]:
+    for x in [*TREES, {"b": 1, "a": (2, None)}, [Point(1, [2, {}])], defaultdict(list, b=1, a=(2,))]:
         ours, theirs = tree.structure(x), jax.tree.structure(x)
         assert (ours.num_leaves, ours.num_nodes) == (theirs.num_leaves, theirs.num_nodes)
-        if not isinstance(x, OrderedDict) and "Point" not in repr(x):
-            assert repr(ours) == repr(theirs)
-            assert repr(ours.compose(tree.structure((0, 0)))) == repr(theirs.compose(jax.tree.structure((0, 0))))
-            assert repr(ours.children()) == repr(theirs.children())
+        assert repr(ours) == repr(theirs)
+        assert repr(ours.compose(tree.structure((0, 0)))) == repr(theirs.compose(jax.tree.structure((0, 0))))
+        assert repr(ours.children()) == repr(theirs.children())
+    assert repr(tree.structure(Scaled(1, 2))) == "PyTreeDef(CustomNode(Scaled[(2,)], [*]))"
     t = tree.structure({"b": 1, "a": (2, None)})
     assert t == tree.structure({"a": (2, None), "b": 1}) and t.unflatten([1, 2]) == {"a": (1, None), "b": 2}
     assert t.flatten_up_to({"b": (5, 6), "a": ([1], None)}) == [[1], (5, 6)]

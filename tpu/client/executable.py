@@ -70,14 +70,18 @@ class DeviceAval:
 # ---- buffers -------------------------------------------------------------------------------------
 
 
-def to_device(x: Any, dtype: DType | None = None, number: int = 0, p: Platform | None = None) -> Buffer:
-    """A device buffer with a copy of `x`; later writes to `x` do not show in it."""
+def to_device(
+    x: Any, dtype: DType | None = None, number: int = 0, p: Platform | None = None, lent: bool = False
+) -> Buffer:
+    """A device buffer with a copy of `x`; later writes to `x` do not show in it. `lent`: nobody writes while the buffer
+    lives, which is then the array's own memory where that is aligned.
+    """
     p = p or platform()
     array = host_array(x, dtype)
     aval = DeviceAval(array.shape, array.dtype)
     device = p.local[number]
     sharding = p.sharding if number == 0 else one_device(p.jaxlib, p.xla_client, device)
-    return p.put(aval, sharding, [array], [device], False, False, p.copying, True)
+    return p.put(aval, sharding, [array], [device], False, False, p.lending if lent else p.copying, True)
 
 
 def view(buffer: Buffer, aval: DeviceAval | None = None) -> np.ndarray[Any, Any]:
@@ -494,7 +498,8 @@ def _fast_callable(
 
     def cache_miss(*arguments: Any) -> tuple[Any, FastPathData | None, bool]:
         exact = all(map(_has_type, arguments, in_avals))
-        results = loaded.execute_sharded(_buffers(p, arguments, in_avals)).consume_with_handlers(handlers)
+        buffers = _buffers(p, arguments, in_avals, lent=True)
+        results = loaded.execute_sharded(buffers).consume_with_handlers(handlers)
         return tuple(results), fast if exact else None, False
 
     def own() -> None:
@@ -505,9 +510,12 @@ def _fast_callable(
     )
 
 
-def _buffers(p: Platform, values: Sequence[Any], avals: Sequence[DeviceAval]) -> list[Buffer]:
+def _buffers(
+    p: Platform, values: Sequence[Any], avals: Sequence[DeviceAval], lent: bool = False
+) -> list[Buffer]:
     return [
-        x if type(x) is p.buffer_type else to_device(x, a.dtype, p=p) for x, a in zip(values, avals, strict=True)
+        x if type(x) is p.buffer_type else to_device(x, a.dtype, p=p, lent=lent)
+        for x, a in zip(values, avals, strict=True)
     ]
 
 

@@ -45,6 +45,7 @@ class Platform:
         self.buffer_type = _jax.ArrayImpl
         self.put = _jax.batched_device_put
         self.copying = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+        self.lending = _jax.HostBufferSemantics.ZERO_COPY
         self.jax_x64: Any = None
 
     def find_jax_x64(self) -> Any:

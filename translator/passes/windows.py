@@ -2,11 +2,11 @@
 
     for i in range(n):                               for i in range(n):
         inside = (k >= p[i]) & (k < p[i + 1])            s = 0.0
-        s = np.sum(np.where(inside, x, 0.0))             for c in range(max(p[i], 0), min(p[i + 1], m), 512):
-                                                             first = min(c, m - 512)
-                                                             k = np.arange(512) + first
+        s = np.sum(np.where(inside, x, 0.0))             for c in range(max(p[i], 0), min(p[i + 1], m), 128):
+                                                             first = min(c, m - 128)
+                                                             k = np.arange(128) + first
                                                              inside = (k >= p[i]) & (k < p[i + 1]) & (k >= c)
-                                                             s += np.sum(np.where(inside, x[first : first + 512], 0.0))
+                                                             s += np.sum(np.where(inside, x[first : first + 128], 0.0))
 
 A slice whose length only the run knows is read as its array under a mask. That is right for one slice; the rows of a
 sparse matrix would each cost as much as the whole matrix.
@@ -41,8 +41,8 @@ from ..ops.core import At, Cast, ContractAttrs, Dyn, Elementwise, Gather, IndexA
 from ..records import dataclass
 from ..remake import remake
 
-WIDTH = 512
-SHORTEST = 8 * WIDTH  # below, the whole array is as fast
+WIDTH = 128  # of 512, rows of 16 elements take four times as long, and rows of 3,000 as long
+SHORTEST = 4 * WIDTH  # below, the whole array is as fast
 
 Bounds = tuple[Atom, Atom]
 

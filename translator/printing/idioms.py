@@ -168,7 +168,7 @@ def _mask(a: Atom, maker: Maker) -> _Mask | None:
             continue
         down, across = sides
         shifted, k = _made(down, ops.ADD, maker), 0
-        if shifted is not None and isinstance(shifted[1], Const) and shifted[1].aval.weak:
+        if shifted is not None and isinstance(shifted[1], Const) and type(shifted[1].value) is int:
             down, k = shifted[0], int(shifted[1].value)
         column = maker(down) if isinstance(down, Var) else None
         if column is None or column.op is not ops.EXPAND_DIMS or column.attrs != AxesAttrs((1,)):

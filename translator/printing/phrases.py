@@ -10,6 +10,7 @@ from typing import assert_never
 import numpy as np
 
 from .. import ops
+from ..bounds import is_dynamic
 from ..ir import Apply, Atom, Aval, Const, Var, const, is_number
 from ..library.statistics import COUNTS_ARE_INTS
 from ..ops import bits
@@ -68,6 +69,7 @@ from .pieces import (
     method,
     name,
     nested_list,
+    new_axes,
     one_or_tuple,
     plain_dtype,
     row_of,
@@ -76,6 +78,7 @@ from .pieces import (
     shape_tuple,
     slice_,
     subscript,
+    with_new_axes,
 )
 from .products import LEAST_TENSORDOT, einsum_formula, flipped, is_matmul, tensordot_axes
 from .sourcetext import text_of
@@ -430,7 +433,10 @@ class Expressions:
             return call("np.array", ast.List([self.atom(x)], ast.Load()))
         if not x.aval.shape:
             return call("np.expand_dims", self.atom(x), one_or_tuple([ast.Constant(a) for a in axes]))
-        return subscript(self.atom(x), _new_axes(axes, x.aval.ndim))
+        made = self.folded.get(x) if isinstance(x, Var) else None
+        if made is not None and _takes_known_places(made):
+            return subscript(self.atom(made.args[0]), one_or_tuple(with_new_axes(self.entries(made), axes)))
+        return subscript(self.atom(x), new_axes(axes, x.aval.ndim))
 
     def _create(self, op: Create, args: Sequence[Atom], attrs: CreateAttrs) -> ast.expr:
         if op is ops.EMPTY:
@@ -571,12 +577,8 @@ def static_run(start: int, size: int, step: int, n: int) -> ast.expr:
     return slice_(first, last, integer(step) if step != 1 else None)
 
 
-def _new_axes(axes: tuple[int, ...], ndim: int) -> ast.expr:
-    """[:, None] and the like."""
-    total = ndim + len(axes)
-    if ndim >= 2 and axes == (total - 1,):
-        return ast.Tuple([ast.Constant(...), ast.Constant(None)], ast.Load())
-    return one_or_tuple([ast.Constant(None) if i in axes else slice_() for i in range(axes[-1] + 1)])
+def _takes_known_places(s: Apply) -> bool:
+    return s.op is ops.INDEX and isinstance(s.attrs, IndexAttrs) and not any(map(is_dynamic, s.attrs.dims))
 
 
 def _unit(value: int, aval: Aval) -> tuple[object, ...]:

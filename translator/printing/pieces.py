@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,8 @@ def number(value: complex) -> ast.expr:
         return ast.UnaryOp(ast.USub(), magnitude) if math.copysign(1.0, value) < 0 else magnitude
     re, im = value.real, value.imag
     if math.isfinite(re) and math.isfinite(im) and math.copysign(1.0, re) > 0 and math.copysign(1.0, im) > 0:
+        if re == 0:
+            return ast.Constant(complex(0.0, im))
         return ast.BinOp(ast.Constant(re), ast.Add(), ast.Constant(complex(0.0, im)))
     return call("complex", number(re), number(im))
 
@@ -152,3 +154,22 @@ def slice_call(entry: ast.expr) -> ast.expr:
         return entry
     parts = [entry.lower or ast.Constant(None), entry.upper or ast.Constant(None)]
     return call("slice", *parts, *([entry.step] if entry.step else []))
+
+
+def new_axes(axes: tuple[int, ...], ndim: int) -> ast.expr:
+    """[:, None] and the like."""
+    total = ndim + len(axes)
+    if ndim >= 2 and axes == (total - 1,):
+        return ast.Tuple([ast.Constant(...), ast.Constant(None)], ast.Load())
+    return one_or_tuple([ast.Constant(None) if i in axes else slice_() for i in range(axes[-1] + 1)])
+
+
+def with_new_axes(entries: Sequence[ast.expr], axes: Collection[int]) -> list[ast.expr]:
+    """The entries of x[:, 0, None] out of those of x[:, 0], for new axes of the result."""
+    rest, made, axis = list(entries), list[ast.expr](), 0
+    while rest or axis <= max(axes):
+        is_new = axis in axes and (not rest or isinstance(rest[0], ast.Slice))
+        entry = ast.Constant(None) if is_new else rest.pop(0) if rest else slice_()
+        made.append(entry)
+        axis += is_new or isinstance(entry, ast.Slice)
+    return made

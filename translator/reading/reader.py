@@ -64,7 +64,8 @@ def read(
     """The program of `fun` for arguments of this signature; `finish` may replace its result.
 
     `changes` says what becomes of changes to the caller's lists, dicts, sets and objects: "kept" as further results
-    (`Reading.changes`), "dropped" (the function works on copies), or "refused".
+    (`Reading.changes`), "dropped" (the function works on copies), or "refused". Functions inside one that is derived or
+    batched are read as that is.
 
     Raises UnsupportedError, ShapeError, DTypeError, AliasError or OutOfBoundsError at the user's line, and Python's own
     exceptions for operations on known values.
@@ -72,6 +73,8 @@ def read(
     transformed = getattr(fun, "__untraced_read__", None)
     if transformed is not None:
         return transformed(signature)  # type: ignore[no-any-return]
+    if changes == "refused" and purpose().keeps_calls:
+        changes = "dropped"
     owner, function = _unwrap(fun)
     source = source_of(function)
     check_entry(source, changes == "dropped")

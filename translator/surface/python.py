@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Const, Shape, Var
-from ..ops.core import At, Elementwise, promote
+from ..ops.core import At, Dyn, Elementwise, promote
 from ..ops.pythonic import MATH as MATH_ROWS
 from .arguments import MISSING, array, arrays, is_atom, static, static_int
 from .elementwise import round_ as numpy_round
 
 Direct = Callable[..., Any]
 _PYTHON_EXAMPLES = {"i": 0, "f": 0.0, "c": 0j}
+_WRITTEN_OUT = 16  # elements of a vector that are compared one after the other
 
 
 def scalar(b: Builder, x: Any, what: str) -> Atom:
@@ -195,6 +196,8 @@ def chosen(second_first: Callable[[Builder, Any, Any], Atom], builtin: Callable[
             items = list(items)
         if isinstance(items, list | tuple) and not any(map(is_atom, items)):
             return builtin(items) if default is MISSING else builtin(items, default=default)
+        if _is_long(items):
+            return _extreme(b, items, builtin)
         atoms = arrays(b, items)
         wide = next((a.aval.shape for a in atoms if a.aval.size > 1), None)
         if wide is not None and len(atoms) > 1:
@@ -216,6 +219,22 @@ def chosen(second_first: Callable[[Builder, Any, Any], Atom], builtin: Callable[
         return best
 
     return handler
+
+
+def _is_long(x: Any) -> TypeGuard[Atom]:
+    """Whether it is a vector of so many elements that they are not compared one after the other."""
+    return is_atom(x) and x.aval.ndim == 1 and x.aval.size > _WRITTEN_OUT and x.aval.dtype.kind in "biuf"
+
+
+def _extreme(b: Builder, x: Atom, builtin: Callable[..., Any]) -> Atom:
+    """min(x) or max(x) of a vector: the first of the least numbers; NaN if that comes first, else no NaN."""
+    if x.aval.dtype.kind != "f":
+        return make.min(b, x) if builtin is min else make.max(b, x)
+    never = make.lift(x.aval.dtype.type(np.inf if builtin is min else -np.inf))
+    numbers = make.where(b, make.elementwise(b, ops.ISNAN, x), never, x)
+    place = (make.argmin if builtin is min else make.argmax)(b, numbers, 0)
+    first = make.index(b, x, (At(0),))
+    return make.where(b, make.elementwise(b, ops.ISNAN, first), first, make.index(b, x, (At(Dyn(0)),), (place,)))
 
 
 def _common(x: Aval, y: Aval) -> Aval:
@@ -276,6 +295,8 @@ def truth(combine: Callable[[Builder, Any, Any], Atom], builtin: Callable[..., A
             iterable = list(iterable)
         if isinstance(iterable, list | tuple) and not any(map(is_atom, iterable)):
             return builtin(iterable)
+        if _is_long(iterable):
+            return (make.any if builtin is any else make.all_)(b, make.not_equal(b, iterable, 0))
         atoms = arrays(b, iterable)
         wide = next((a.aval.shape for a in atoms if a.aval.size > 1), None)
         if wide is not None:

@@ -105,6 +105,8 @@ class Loops:
     turns       bodies of loops of a known number of trips, and which trip it is.
     unbounded   bodies of loops of a number that only the run knows: start, stop, step.
     peeling     loops whose first trip is read apart.
+    lessons     what loops were found to carry (`lessons`), by their place: `inside` which body, and how many loops
+                are before it in there (`count`). `met` has the places of the loops that are being read.
     """
 
     of: dict[Var, Site] = field(default_factory=dict)
@@ -113,6 +115,10 @@ class Loops:
     turns: dict[Builder, Any] = field(default_factory=dict)
     unbounded: dict[Builder, tuple[Value, Value, Value]] = field(default_factory=dict)
     peeling: set[tuple[ast.AST, Frame]] = field(default_factory=set)
+    lessons: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    met: dict[ast.AST, tuple[Any, ...] | None] = field(default_factory=dict)
+    inside: tuple[Any, ...] = ()
+    count: int = 0
 
 
 @dataclass(slots=True)

@@ -106,14 +106,18 @@ def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AS
         axis += width_of(parts[-1])
     if any(isinstance(p, Places) for p in parts):
         return Masked(Ref(ctx.cell(ctx.read(view))), parts)
-    strict = leaves = None
+    return Masked(view, parts, *strictly(ctx, view, parts, node))
+
+
+def strictly(ctx: Context, whole: Ref, parts: tuple[Part, ...], node: ast.AST) -> tuple[Ref | None, Atom | None]:
+    """What `Masked.strict` and `Masked.leaves` are of slices of `whole`; None where not all lengths are known."""
     bounds = [p for p in parts if isinstance(p, Bounds)]
     sizes = [None if type(p.step) is Var else difference(ctx, p.stop, p.start) for p in bounds]
-    if all(size is not None and size <= p.n for size, p in zip(sizes, bounds, strict=True)):
-        inside = parse_key(ctx, base.aval.shape, key, node)
-        strict = extend_index(ctx, base, inside)
-        leaves = leaves_axis(ctx, inside, base.aval.shape)
-    return Masked(view, parts, strict, leaves)
+    if any(size is None or size > p.n for size, p in zip(sizes, bounds, strict=True)):
+        return None, None
+    key = tuple(slice(p.start, p.stop, p.step) if isinstance(p, Bounds) else slice(None) for p in parts)
+    inside = parse_key(ctx, whole.aval.shape, key, node)
+    return extend_index(ctx, whole, inside), leaves_axis(ctx, inside, whole.aval.shape)
 
 
 def leaves_axis(ctx: Context, key: Key, shape: Shape) -> Atom | None:

@@ -11,6 +11,8 @@ for the size (`concrete`): the loop around is then unrolled, or the function ref
 from __future__ import annotations
 
 import ast
+import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -23,7 +25,7 @@ from ..core.demand import LENGTH, affine, demand, difference, interval, interval
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 from ..facts.contents import known_arrays
 from ..facts.runs import axes_of, count, end_of, first, width_of
-from .indexing import LEAVES, indexed, same_mask
+from .indexing import LEAVES, indexed, same_mask, strictly
 from .shifting import shifted
 
 _WHY = "the size of the selection is not known before the run"
@@ -39,6 +41,9 @@ def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
         if masks is None or any(isinstance(p, Bounds) for p in s.parts):
             refuse(ctx, node, what)
         return _at_true(ctx, s, masks, node)
+    strict, leaves = strictly(ctx, s.whole, s.parts, node)
+    if strict is not None:
+        return strict_of(ctx, dataclasses.replace(s, strict=strict, leaves=leaves), node)
     ends = [v for p in s.parts if isinstance(p, Bounds) for v in (p.start, p.stop, p.step) if type(v) is Var]
     return demand(ctx, ends, node, LENGTH)
 
@@ -122,8 +127,13 @@ def elementwise(ctx: Context, f: Callable[..., Value], operands: Sequence[Value]
     if aligned is None:
         return f(*[concrete(ctx, v, node, what) if isinstance(v, Masked) else v for v in operands])
     wholes, parts = aligned
-    result = f(*wholes)
-    return Masked(Ref(ctx.cell(ctx.atom(result))), parts)
+    strict = leaves = None
+    selected = [v for v in operands if isinstance(v, Masked)]
+    if all(s.strict is not None for s in selected):
+        strict = Ref(ctx.cell(ctx.atom(f(*[v.strict if isinstance(v, Masked) else v for v in operands]))))
+        outside = [s.leaves for s in selected if s.leaves is not None]
+        leaves = functools.reduce(functools.partial(make.logical_or, ctx.b), outside) if outside else None
+    return Masked(Ref(ctx.cell(ctx.atom(f(*wholes)))), parts, strict, leaves)
 
 
 def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[Part, ...]] | None:

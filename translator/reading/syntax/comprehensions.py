@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Set
+from collections.abc import Callable, Set
 from functools import partial
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from ...builder import Builder
 from ...errors import UntracedError
@@ -24,7 +24,20 @@ from ..core.context import Context
 from ..core.demand import as_key
 from ..core.detours import Detour
 from ..core.growing import Pile, has_grown, read_as_grown
-from ..core.values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
+from ..core.values import (
+    Closure,
+    Enumerate,
+    Frame,
+    Iterated,
+    Masked,
+    Places,
+    Ref,
+    Reversed,
+    Value,
+    Zip,
+    has_runtime,
+    leaves_in,
+)
 from ..functions.inlining import inline_closure
 from ..parts.listed import marker
 from ..paths.generators import Pieces, of_expression
@@ -36,6 +49,8 @@ from ..uses.iteration import end_of, known_items, steps_of
 from .assignment import assign
 
 _LONG = 500  # operations: XLA takes half a second or more for them
+_FEW = 16  # elements that are added up one after the other
+_RANGES = frozenset(("range", "len", "enumerate", "zip", "reversed", "int", "min", "max"))
 
 
 @dataclass(slots=True)
@@ -163,7 +178,7 @@ def _comprehend(
     has_steps = stops and steps_of(ctx, iterable, generator.iter) is not None
     since = len(ctx.b.statements)
     for k, item in enumerate(found):
-        if stops and k == 1 and size_of(ctx.b.statements[since:]) * len(found) > _LONG and has_steps:
+        if stops and k == 1 and (counts + size_of(ctx.b.statements[since:])) * len(found) > _LONG and has_steps:
             raise _Unfit(node)
         if counts:
             ctx.comprehended = around
@@ -222,11 +237,40 @@ def _is_of_pile(v: Value) -> bool:
     return type(v) is Pile and type(v.count) is not int
 
 
-def total(ctx: Context, node: ast.expr) -> Value:
-    """sum(node) of a comprehension that turned out to keep elements by data: no list; NotImplemented of others."""
-    if node not in ctx.loops.unroll or not isinstance(node, ast.ListComp | ast.GeneratorExp):
+def folded(ctx: Context, function: Callable[..., Any], node: ast.expr) -> Value:
+    """sum, any or all of a comprehension over data, as a loop that makes no list; NotImplemented of others."""
+    if not isinstance(node, ast.GeneratorExp) and not (function is sum and isinstance(node, ast.ListComp)):
         return NotImplemented
-    return inline_closure(ctx, Closure(_as_sum(node), ctx.frame, {}), [ctx.eval(node.generators[0].iter)], {}, node)
+    if function is sum and node in ctx.loops.unroll:  # it turned out to keep elements by data
+        return inline_closure(ctx, Closure(_as_sum(node), ctx.frame, {}), [ctx.eval(node.generators[0].iter)], {}, node)
+    if not ctx.keeps_changes or ctx.frame.fixed or not _can_be_read_twice(node.generators[0].iter):
+        return NotImplemented
+    mark, counts = len(ctx.captures.params), (ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats)
+    try:
+        with ctx.attempt():
+            over = ctx.eval(node.generators[0].iter)
+            if not _is_long_and_of_data(ctx, node, over) or not _binds_nothing_outside(node, ctx):
+                return NotImplemented
+            return inline_closure(ctx, Closure(_FOLDS[function](node), ctx.frame, {}), [over], {}, node)
+    except (Detour, UntracedError):  # the list may do, whose errors are those to be told
+        forget(ctx, mark)
+        ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats = counts
+        return NotImplemented
+
+
+def _can_be_read_twice(node: ast.expr) -> bool:
+    """Whether to evaluate it has no effect: it calls nothing but functions that tell a loop where to go."""
+    calls = (n for n in ast.walk(node) if isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Yield))
+    return all(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in _RANGES for n in calls)
+
+
+def _is_long_and_of_data(ctx: Context, node: ast.ListComp | ast.GeneratorExp, over: Value) -> bool:
+    steps = steps_of(ctx, over, node.generators[0].iter)
+    if steps is None or (steps.length is not None and steps.length <= _FEW and not node.generators[0].ifs):
+        return False
+    env = ctx.frame.env
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return _is_of_rows(over) or any(has_runtime(env[name]) for name in names if name in env)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -255,7 +299,24 @@ def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
 @functools.lru_cache(maxsize=1024)
 def _as_sum(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
     """The function that adds up what the comprehension makes."""
-    return _looped(node, ast.Constant(0), ast.AugAssign(ast.Name("%made", ast.Store()), ast.Add(), node.elt))
+    added = ast.BinOp(ast.Name("%made", ast.Load()), ast.Add(), node.elt)
+    return _looped(node, ast.Constant(0), ast.Assign([ast.Name("%made", ast.Store())], added))
+
+
+@functools.lru_cache(maxsize=1024)
+def _as_any(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
+    """The function that says whether something is true of what the comprehension makes."""
+    return _looped(node, ast.Constant(False), ast.If(node.elt, [ast.Return(ast.Constant(True))], []))
+
+
+@functools.lru_cache(maxsize=1024)
+def _as_all(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
+    """The function that says whether everything is true of what the comprehension makes."""
+    fails = ast.UnaryOp(ast.Not(), node.elt)
+    return _looped(node, ast.Constant(True), ast.If(fails, [ast.Return(ast.Constant(False))], []))
+
+
+_FOLDS: dict[Callable[..., Any], Callable[[Any], ast.FunctionDef]] = {sum: _as_sum, any: _as_any, all: _as_all}
 
 
 def _looped(node: ast.ListComp | ast.GeneratorExp, start: ast.expr, inner: ast.stmt) -> ast.FunctionDef:

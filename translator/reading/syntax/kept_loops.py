@@ -29,6 +29,7 @@ from ..parts.carry import (
     loop_memory,
 )
 from ..parts.counters import note_counters
+from ..parts.lessons import Key, inside, lesson_of
 from ..paths.flow import BREAK, END, Flow, Kont, sequence
 from ..paths.iterables import Steps
 from ..provided.draws import enter_turns, forget
@@ -52,12 +53,16 @@ def no_flags(*_: Any) -> Flow:
 
 
 def _attempts(
-    ctx: Context, plan: Plan, body: Callable[[], Outcome], node: ast.AST
+    ctx: Context, plan: Plan, body: Callable[[], Outcome], node: ast.AST, form: Key
 ) -> tuple[Snapshot, Outcome]:
-    """Read the body until the plan holds all that it carries."""
+    """Read the body until the plan holds all that it carries. `form` tells apart in which way the loop is read."""
+    lesson = lesson_of(ctx, node, form)
+    lesson.tell(ctx, plan)
     for _ in range(_MAX_ATTEMPTS):
-        shot = ctx.read_block(body)
+        with inside(ctx, node):
+            shot = ctx.read_block(body)
         outcome: Outcome = shot.flow
+        lesson.note(outcome.entered, outcome)
         if not plan.learn(outcome):
             read_again(ctx, outcome)
             return shot, outcome
@@ -71,10 +76,10 @@ def _attempts(
 
 
 class ForLoop:
-    """One `for` over a counter, read and emitted."""
+    """One `for` over a counter, read and emitted. `form`: for, or what becomes of lists that it fills."""
 
-    def __init__(self, ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> None:
-        self.ctx, self.node, self.steps = ctx, node, steps
+    def __init__(self, ctx: Context, node: ast.For, steps: Steps, kont: Kont, form: str = "for") -> None:
+        self.ctx, self.node, self.steps, self.form = ctx, node, steps, form
         self.index: Var
         self.span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.header(node)
         self.plan = initial_plan(ctx, node, ())
@@ -88,7 +93,9 @@ class ForLoop:
         )
 
     def read(self) -> tuple[Snapshot, Outcome]:
-        return _attempts(self.ctx, self.plan, self._body, self.node)
+        peels = (self.node, self.ctx.frame) in self.ctx.loops.peeling
+        form = (self.form, self.steps.last is None, peels)
+        return _attempts(self.ctx, self.plan, self._body, self.node, form)
 
     def _body(self) -> Outcome:
         ctx = self.ctx
@@ -186,7 +193,7 @@ class WhileLoop:
         self.condition: tuple[Snapshot, list[Var], Atom]
 
     def read(self) -> tuple[Snapshot, Outcome]:
-        shot, outcome = _attempts(self.ctx, self.plan, self._body, self.node)
+        shot, outcome = _attempts(self.ctx, self.plan, self._body, self.node, ("while",))
         if outcome.mismatch is None:
             self._read_condition(shot, outcome)
         return shot, outcome

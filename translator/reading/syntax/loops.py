@@ -17,6 +17,7 @@ from ..core.detours import Detour, Restart
 from ..core.growing import grow, lists_changed_in
 from ..core.values import Value
 from ..parts.carry import NeedsFlags, Outcome, mismatch_error
+from ..parts.lessons import lesson_of, meeting
 from ..parts.listed import Lists, Unfit, lists_filled
 from ..paths.flow import BREAK, CONTINUE, Flow, Kont, sequence
 from ..paths.iterables import UNROLL_LIMIT, Getter, Steps, consumed
@@ -38,6 +39,11 @@ _NESTED_LIMIT = 40  # nested branches, one for each iteration that may be the la
 
 
 def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
+    with meeting(ctx, node):
+        return _for(ctx, node, kont)
+
+
+def _for(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
     iterable = consumed(ctx, ctx.eval(node.iter), node.iter)
     ctx.at(node.iter)
     steps = None if node in ctx.loops.unroll else steps_of(ctx, iterable, node.iter)
@@ -154,12 +160,12 @@ def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont
     try:
         with ctx.attempt():
             lists = Lists(ctx, node, names, steps)
-            _, outcome = ForLoop(ctx, node, lists.steps, kont).read()
+            _, outcome = ForLoop(ctx, node, lists.steps, kont, "lists").read()
             if outcome.mismatch is not None:
                 raise Unfit(peels=True)
             forget(ctx, mark)
             lists.open()
-            loop = ForLoop(ctx, node, lists.steps, kont)
+            loop = ForLoop(ctx, node, lists.steps, kont, "rows")
             shot, outcome = loop.read()
             if outcome.mismatch is not None:
                 raise Unfit
@@ -181,12 +187,15 @@ def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont
 
 
 def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
-    mark = len(ctx.captures.params)
+    mark, lesson = len(ctx.captures.params), lesson_of(ctx, node)
     try:
         with ctx.attempt():
+            if lesson.flags:
+                raise NeedsFlags
             loop = ForLoop(ctx, node, steps, kont)
             shot, outcome = loop.read()
     except NeedsFlags:
+        lesson.flags = True
         if steps.last is not None:
             raise Restart(loops=frozenset({node})) from None
         forget(ctx, mark)
@@ -287,9 +296,11 @@ def _after_peel(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow |
 
 
 def while_(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
-    if node in ctx.loops.unroll:
-        return _unrolled_while(ctx, node, kont, 0)
-    return _else_unrolled(ctx, node, lambda: _while_kept(ctx, node, kont), lambda: _unrolled_while(ctx, node, kont, 0))
+    with meeting(ctx, node):
+        if node in ctx.loops.unroll:
+            return _unrolled_while(ctx, node, kont, 0)
+        kept, unrolled = partial(_while_kept, ctx, node, kont), partial(_unrolled_while, ctx, node, kont, 0)
+        return _else_unrolled(ctx, node, kept, unrolled)
 
 
 def _while_kept(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
@@ -297,13 +308,14 @@ def _while_kept(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
     if known is False:
         truth(ctx, ctx.eval(node.test), node.test)  # for its effects, which the block above has undone
         return sequence(ctx, node.orelse, kont)
-    loop = WhileLoop(ctx, node, node.body, lambda: ctx.eval(node.test), (), None)
+    loop, lesson = WhileLoop(ctx, node, node.body, lambda: ctx.eval(node.test), (), None), lesson_of(ctx, node)
     try:
         with ctx.attempt():
-            if known is True and isinstance(node.test, ast.Constant):
+            if lesson.flags or (known is True and isinstance(node.test, ast.Constant)):
                 raise NeedsFlags
             shot, outcome = loop.read()
     except NeedsFlags:
+        lesson.flags = True
         return run_flags(ctx, node, kont, lambda: ctx.eval(node.test), None, known is True)
     if outcome.mismatch is not None:
         return _peel_while(ctx, node, outcome, kont, known)
