@@ -340,9 +340,8 @@ class _Weighed:
         if not (stacked or (flat and host_calls.multiplies(attrs, x.aval, y.aval, dtype))):
             raise _NotWeighed
         if stacked:
-            made = s.targets[0].aval
-            begins = math.prod(made.shape[:-2]) * MATRIX
-            self.numpy += begins + _bytes(made) * self._byte + _faults(_bytes(made), FRESH)
+            out = s.targets[0].aval
+            self.numpy += math.prod(out.shape[:-2]) * MATRIX + _bytes(out) * self._byte + _faults(_bytes(out), FRESH)
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
         took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte if vector else count * each
