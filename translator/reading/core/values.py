@@ -317,6 +317,7 @@ class Masked:
 
     A selection by bounds alone is a view: `whole` is the array that it shows. `strict` is the same slice as an array,
     where its length is known and only whether it lies inside the axis is not: `leaves` is true where it does not.
+    `computed`: it is what was computed of slices, and `strict` of these.
     `axis`: the whole says where its elements stand along this axis of the mask; so it is of np.nonzero.
     """
 
@@ -325,6 +326,7 @@ class Masked:
     strict: Ref | None = None
     leaves: Atom | None = None
     axis: int | None = None
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

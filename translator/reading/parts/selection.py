@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ... import make
+from ...errors import CutError
 from ...ir import Atom, Var
 from ...ops.core import Gather, Run
 from ..core.context import Context
@@ -35,18 +36,23 @@ _INSTEAD = "use np.where(mask, x, neutral) in its place, e.g. np.sum(np.where(ma
 
 def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
     """The selection as an array, where its size is known or can be had; raises Restart or UnsupportedError if not."""
-    if s.strict is not None:
+    if s.strict is not None and not s.computed:
         return strict_of(ctx, s, node)
     if any(isinstance(p, Places) for p in s.parts):
         masks = known_arrays(ctx, [p.mask for p in s.parts if isinstance(p, Places)])
         if masks is None or any(isinstance(p, Bounds) for p in s.parts):
             refuse(ctx, node, what)
         return _at_true(ctx, s, masks, node)
-    strict, leaves = strictly(ctx, s.whole, s.parts, node)
-    if strict is not None:
-        return strict_of(ctx, dataclasses.replace(s, strict=strict, leaves=leaves), node)
     ends = [v for p in s.parts if isinstance(p, Bounds) for v in (p.start, p.stop, p.step) if type(v) is Var]
-    return demand(ctx, ends, node, LENGTH)
+    try:
+        return demand(ctx, ends, node, LENGTH)
+    except CutError:
+        if s.strict is None:
+            strict, leaves = strictly(ctx, s.whole, s.parts, node)
+            s = dataclasses.replace(s, strict=strict, leaves=leaves)
+        if s.strict is None:
+            raise
+    return strict_of(ctx, s, node)
 
 
 def strict_of(ctx: Context, s: Masked, node: ast.AST) -> Ref:
@@ -136,7 +142,7 @@ def elementwise(ctx: Context, f: Callable[..., Value], operands: Sequence[Value]
         strict = Ref(ctx.cell(ctx.atom(f(*[v.strict if isinstance(v, Masked) else v for v in operands]))))
         outside = [s.leaves for s in selected if s.leaves is not None]
         leaves = functools.reduce(functools.partial(make.logical_or, ctx.b), outside) if outside else None
-    return Masked(Ref(ctx.cell(ctx.atom(f(*wholes)))), parts, strict, leaves)
+    return Masked(Ref(ctx.cell(ctx.atom(f(*wholes)))), parts, strict, leaves, computed=True)
 
 
 def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[Part, ...]] | None:
