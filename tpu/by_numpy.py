@@ -340,12 +340,13 @@ class _Weighed:
         if not (stacked or (flat and host_calls.multiplies(attrs, x.aval, y.aval, dtype))):
             raise _NotWeighed
         if stacked:
-            written = _bytes(s.targets[0].aval)
-            self.numpy += math.prod(s.targets[0].aval.shape[:-2]) * MATRIX + written * self._byte + _faults(written, FRESH)
+            out = s.targets[0].aval
+            self.numpy += math.prod(out.shape[:-2]) * MATRIX + _bytes(out) * self._byte + _faults(_bytes(out), FRESH)
         each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
         vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
         took = (_bytes(x.aval) + _bytes(y.aval)) * self._byte if vector else count * each
-        self.numpy += took / 2 if x is y and not (vector or stacked) else took  # the product of a matrix with itself is symmetric
+        symmetric = x is y and not (vector or stacked)  # the product of a matrix with itself
+        self.numpy += took / 2 if symmetric else took
         self.xla += took * BEHIND
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum
@@ -148,7 +149,7 @@ def _opened(x: Any) -> tuple[Sequence[Any], Kind, tuple[Any, ...], type | None, 
     if isinstance(x, dict):
         keys = tuple(x) if isinstance(x, OrderedDict) else sorted_keys(x)
         return [x[k] for k in keys], Kind.DICT, keys, cls, _entries(x, keys)
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
+    if is_namedtuple(x):
         return x, Kind.NAMEDTUPLE, x._fields, cls, None
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         fields = dataclasses.fields(x)
@@ -156,6 +157,38 @@ def _opened(x: Any) -> tuple[Sequence[Any], Kind, tuple[Any, ...], type | None, 
         kept = tuple((f.name, getattr(x, f.name)) for f in fields if f.metadata.get("static")) or None
         return [getattr(x, n) for n in names], Kind.DATACLASS, names, cls, kept
     return None
+
+
+def is_namedtuple(x: Any) -> bool:
+    """Whether `x` is a tuple with named fields of which `type(x)(*x)` is a copy: a class derived from one may compute
+    its elements from others, ask for more of them, or keep attributes beside them.
+    """
+    cls = type(x)
+    if not isinstance(x, tuple) or not hasattr(cls, "_fields") or _attributes(x):
+        return False
+    return _makes_plainly(cls) or _gives_back(cls, x)
+
+
+def _makes_plainly(cls: Any) -> bool:
+    """Whether the class makes its tuples as `collections.namedtuple` has written it."""
+    code = getattr(cls.__new__, "__code__", None)
+    if code is None or code.co_names != ("_tuple_new",) or cls.__init__ is not object.__init__:
+        return False
+    return code.co_argcount == len(cls._fields) + 1 and not code.co_kwonlyargcount
+
+
+def _gives_back(cls: Any, x: tuple[Any, ...]) -> bool:
+    try:
+        again = cls(*x)
+    except Exception:  # the user's code, which expects something else
+        return False
+    return type(again) is cls and len(again) == len(x) and all(map(operator.is_, again, x)) and not _attributes(again)
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    """The attributes that an object keeps for itself."""
+    found: dict[str, Any] = getattr(x, "__dict__", {})
+    return found
 
 
 def _entries(x: dict[Any, Any], keys: tuple[Any, ...]) -> Entries | None:

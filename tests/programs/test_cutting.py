@@ -552,3 +552,31 @@ def _ends_errors_of_loops(x, n):
 @pytest.mark.parametrize("fun", [_ends_errors_of_statements, _ends_errors_of_loops])
 def test_names_bound_before_an_error_that_a_with_ends(fun: Fun) -> None:
     check(fun, np.array([0.5, 2.0, -0.3, 3.0]), 3)
+
+
+def _strided_views(x):
+    diagonals = np.lib.stride_tricks.as_strided(x, (3, 2), (x.strides[0] + x.strides[1], x.strides[1]))
+    around = np.lib.stride_tricks.as_strided(x[0, 3:], (2, 3), (-x.strides[1], x.strides[1]))
+    doubled = x * 2
+    print(diagonals.strides, around.strides)
+    diagonals[0, 1] = 7.0
+    return x.sum(), doubled, around.copy()
+
+
+def test_strided_views_leave_no_region() -> None:
+    """They were copies; what reads beside a view reads the array that it is of."""
+    check(_strided_views, np.arange(24.0).reshape(4, 6))
+
+
+def _made_for_lapack(x):
+    bands = np.zeros((3, x.size), order="F")
+    scaled = x * 2
+    print(bands.flags.f_contiguous)
+    bands[1] = scaled
+    bands[0, 1:] = -x[1:]
+    return bands.T.reshape(-1), bands.strides
+
+
+def test_arrays_in_fortrans_order_stay_so() -> None:
+    """What a region makes lies in C's order, and a function that is no NumPy code may take one of them only."""
+    check(_made_for_lapack, np.arange(4.0))

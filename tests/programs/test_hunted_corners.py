@@ -38,6 +38,12 @@ def inserted(x, places, values):
     return np.insert(x, places, values)
 
 
+@CASES((X[None], 0), (X[None], 2))
+def joined_behind_columns_that_may_be_none(x, n):
+    y = np.hstack((np.zeros((1, n)), x))
+    return y[:, 0], y[:, 1:] - np.outer(y[:, 0], x[0, n:]).sum(), np.concatenate((x[:0], x, x))[1]
+
+
 @CASES((K,))
 def halves_of_elements(x):
     return np.lib.stride_tricks.as_strided(x, strides=(x.strides[0] // 2,))[:5:2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any
 
@@ -212,6 +213,23 @@ def test_long_programs_are_left_to_cpython(
     parts = accelerate(function, target="cpu")
     np.testing.assert_allclose(parts(x, n), function(x, n), rtol=1e-14)
     assert parts._cut
+
+
+def greatest_product(x, n, least):
+    """Reads no choice: 20 of 40 are 10**11."""
+    best = x[0]
+    chosen = itertools.combinations(range(len(x)), n) if n < least else [range(n)]
+    for places in chosen:
+        best = max(best, x[places[0]] * x[places[-1]])
+    return best
+
+
+def test_choices_without_number_are_left_to_cpython() -> None:
+    """A branch that is not taken is read all the same."""
+    x = np.linspace(0, 1, 40)
+    fast = accelerate(greatest_product, target="cpu")
+    for n in (20, 2):
+        assert fast(x, n, 3) == greatest_product(x, n, 3)
 
 
 def fills(board, row, count):

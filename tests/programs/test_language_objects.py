@@ -183,6 +183,49 @@ def nts(x):
     return (p, q.x * q.y, s.s(), s._asdict(), p._fields)
 
 
+class Kept(Pt):
+    """Keeps an attribute beside the fields, of which its elements know nothing."""
+
+    def __new__(cls, x, y, *, error):
+        made = super().__new__(cls, x, y)
+        made.error = error
+        return made
+
+
+class Doubled(Pt):
+    def __new__(cls, x):
+        return super().__new__(cls, 2 * x, 3 * x)
+
+
+class Unit(Pt):
+    """Can be made again from its elements."""
+
+    def __new__(cls, x, y=1.0):
+        return super().__new__(cls, x, y)
+
+
+@CASES(lambda: (Kept(A, A, error=A + 1),), lambda: (Doubled(A),), (Unit(A),), (Pt(A, 2),))
+def tuples_made_in_ways_of_their_own(p):
+    made = Kept(p.x * 2, p.y, error=p.x)
+    for _ in range(3):
+        made = Kept(made.x + 1, made.y, error=made.error * 2)
+    return p.x * p.y, getattr(p, "error", 0), tuple(made), made.error, Unit(p.x)
+
+
+class Emptied:
+    def __init__(self, x):
+        self.x, self.mean = x, x.mean()
+
+
+@CASES((A,))
+def attributes_taken_away(x):
+    made = Emptied(x)
+    y = x * made.mean
+    for name in ("mean", "x"):
+        delattr(made, name)
+    return y + 1, vars(made)
+
+
 class Base(abc.ABC):
     scale = 2.0
 

@@ -13,6 +13,7 @@ import scipy.ndimage
 import scipy.signal
 import scipy.special
 import scipy.stats
+from comparing import assert_same
 
 from untraced import DTypeError, accelerate, grad, jvp
 from untraced.translator.library import special
@@ -114,6 +115,23 @@ def test_real_functions_refuse_complex_numbers_as_scipy_does() -> None:
 
 
 SQUARE = np.array([[4.0, 1.0], [1.0, 3.0]])
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_several_matrices_at_once(target: str) -> None:
+    """Each row is one of Toeplitz's; SciPy puts the parts of a batch on a list."""
+    sl = scipy.linalg
+
+    def structured(c: Any, r: Any) -> Any:
+        return sl.toeplitz(c), sl.toeplitz(c, r[0, :1]), sl.toeplitz(r[0], c), sl.matmul_toeplitz((c, r), c[0])
+
+    def factors(a: Any) -> Any:
+        return sl.qr(a[0], mode="r"), sl.qr(a), sl.qr(a, mode="r")
+
+    for function, args in ((structured, (SQUARE, SQUARE + 1j)), (factors, (SQUARE * np.ones((2, 1, 1)),))):
+        assert_same(accelerate(function, target=target)(*args), function(*args), "result")
+
+
 OF_FINITE: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
     (lambda a: np.triu(scipy.linalg.cho_factor(a)[0]), (SQUARE,)),  # below: SciPy's versions differ
     (lambda a, b: scipy.linalg.cho_solve((a, True), b), (SQUARE, SQUARE[0])),

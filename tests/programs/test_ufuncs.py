@@ -126,6 +126,7 @@ def folds_of_integers(x: Any) -> Any:
         np.subtract.outer(x[0], x[1], dtype=float),
         np.logical_xor.reduce(x),
         np.left_shift.reduce(x[:2] // 3),
+        np.bitwise_xor.reduce(np.resize(x, (603, 2))),  # in several parts at once
     )
 
 

@@ -229,63 +229,96 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     """The values that kernels would compute over and over, those before them being kept: where that takes more than
     the `least` number of operations on an element.
     """
-    multiplied = _multiplied(region) if least < MOST else set()
-    spread = {v.along: v.elements for v in region if v.name in multiplied}
-    spread |= {v.rows: v.elements for v in region if least < MOST}
-    uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
-    parted = Counter(a for v in region if v.op in _PARTS for a in v.operands)
-    direct = Counter(a for v in region if v.op not in _MOVES for a in v.operands)
-    operations = 0
-    here: dict[str, int] = {}  # arithmetic at the index of the element itself, one bit for each operation
-    moves: dict[str, int] = {}  # operations that need other elements, one bit for each
-    behind: list[int] = []  # how much arithmetic each of them needs
-    deep: dict[str, int] = {}  # how many permutations are chained
-    nested: dict[str, int] = {}  # how many branches are nested
-    elements: dict[str, int] = {}
-    parts = 0  # which of the moves read parts of arrays
-
-    def shifted(name: str) -> int:
-        return (moves.get(name, 0) & parts).bit_count()
-
-    def work_on(name: str) -> int:
-        return here.get(name, 0).bit_count() + sum(behind[k] for k in _bits(moves.get(name, 0)))
-
+    work = _Work(region, least)
     for v in region:
         if v.op in ("sum", "reduce") and least < MOST:
-            yield from (a for a in v.operands if elements.get(a, 0) >= LONG and shifted(a) >= SHIFTED)
+            yield from (a for a in v.operands if work.elements.get(a, 0) >= LONG and work.shifted(a) >= SHIFTED)
         if v.op in _ALONE:
             continue
-        elements[v.name] = v.elements
+        work.count(v)
+        if work.is_too_much(v):
+            yield work.keep(v)
+
+
+class _Work:
+    """What a kernel that reads a value of a region would compute for it: back to the values that are kept in memory.
+
+    here    arithmetic at the index of the element itself, one bit for each operation
+    moves   operations that need other elements, one bit for each; `behind` has how much arithmetic each of them needs,
+            `parts` which of them read parts of arrays
+    deep, nested   how many permutations are chained, and how many branches are nested
+    """
+
+    def __init__(self, region: list[_Made], least: float) -> None:
+        self.least = least
+        multiplied = _multiplied(region) if least < MOST else set()
+        self.spread = {v.along: v.elements for v in region if v.name in multiplied}
+        self.spread |= {v.rows: v.elements for v in region if least < MOST}
+        self.uses, self.across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
+        self.parted = Counter(a for v in region if v.op in _PARTS for a in v.operands)
+        self.direct = Counter(a for v in region if v.op not in _MOVES for a in v.operands)
+        self.elements: dict[str, int] = {}
+        self.here: dict[str, int] = {}
+        self.moves: dict[str, int] = {}
+        self.deep: dict[str, int] = {}
+        self.nested: dict[str, int] = {}
+        self.behind: list[int] = []
+        self.operations, self.parts = 0, 0
+
+    def shifted(self, name: str) -> int:
+        """How many parts of arrays the value is made of."""
+        return (self.moves.get(name, 0) & self.parts).bit_count()
+
+    def on(self, name: str) -> int:
+        """The operations that make an element of the value."""
+        inside = self.here.get(name, 0).bit_count()
+        return inside + sum(self.behind[k] for k in _bits(self.moves.get(name, 0)))
+
+    def count(self, v: _Made) -> None:
+        self.elements[v.name] = v.elements
         if v.op in _MOVES:
-            part = v.op in _PARTS or (v.op == "reshape" and any(map(shifted, v.operands)))
-            parts |= part << len(behind)
-            moves[v.name] = 1 << len(behind)
-            behind.append(sum(map(work_on, v.operands)))
+            part = v.op in _PARTS or (v.op == "reshape" and any(map(self.shifted, v.operands)))
+            self.parts |= part << len(self.behind)
+            self.moves[v.name] = 1 << len(self.behind)
+            self.behind.append(sum(map(self.on, v.operands)))
         else:
             cost = _COSTS.get(v.op, 1)
-            here[v.name] = ((1 << cost) - 1) << operations
-            operations += cost
+            self.here[v.name] = ((1 << cost) - 1) << self.operations
+            self.operations += cost
             for a in v.operands:
-                here[v.name] |= here.get(a, 0)
-                moves[v.name] = moves.get(v.name, 0) | moves.get(a, 0)
-        deep[v.name] = max((deep.get(a, 0) for a in v.operands), default=0) + (v.op in _PERMUTES)
-        nested[v.name] = max((nested.get(a, 0) for a in v.operands), default=0) + (v.op in BRANCHES)
-        work = work_on(v.name)
-        again = (uses[v.name] - 1) * work * (ACROSS if v.name in across else 1)
-        enough = max(least, min(MOST, BEGINNING / max(v.elements, 1)))
-        dear = work >= DEAR and work * spread.get(v.name, 0) > 10 * BEGINNING
-        many = parted[v.name] * shifted(v.name) > STREAMS
-        steep = deep[v.name] > DEEPEST or (nested[v.name] >= DEEPEST and v.elements * 8 >= SMALLEST)
-        if v.op == "broadcast_in_dim" or not (again > enough or steep or dear or many):
-            continue
+                self.here[v.name] |= self.here.get(a, 0)
+                self.moves[v.name] = self.moves.get(v.name, 0) | self.moves.get(a, 0)
+        self.deep[v.name] = max((self.deep.get(a, 0) for a in v.operands), default=0) + (v.op in _PERMUTES)
+        self.nested[v.name] = max((self.nested.get(a, 0) for a in v.operands), default=0) + (v.op in BRANCHES)
+
+    def enough(self, v: _Made) -> float:
+        """The operations on an element above which the value is sooner read."""
+        return max(self.least, min(MOST, BEGINNING / max(v.elements, 1)))
+
+    def is_too_much(self, v: _Made) -> bool:
+        """Whether kernels would do too much of it again, or read too many parts side by side."""
+        if v.op == "broadcast_in_dim":
+            return False
+        work = self.on(v.name)
+        again = (self.uses[v.name] - 1) * work * (ACROSS if v.name in self.across else 1)
+        dear = work >= DEAR and work * self.spread.get(v.name, 0) > 10 * BEGINNING
+        many = self.parted[v.name] * self.shifted(v.name) > STREAMS
+        steep = self.nested[v.name] >= DEEPEST and v.elements * 8 >= SMALLEST
+        return again > self.enough(v) or self.deep[v.name] > DEEPEST or steep or dear or many
+
+    def keep(self, v: _Made) -> str:
+        """The value that is kept: `v`, or what it is made of, where others need that as well and `v` is sooner made of
+        it again than read.
+        """
         kept, own = v.name, _COSTS.get(v.op, 1)
-        below = [a for a in v.operands if work_on(a)]
-        if v.op not in _MOVES and len(below) == 1 and direct[below[0]] > 1 and uses[v.name] * own <= enough:
-            kept = below[0]  # others need it as well, and v is sooner made of it again than read
-            here[v.name] = ((1 << own) - 1) << (operations - own)
-            moves[v.name] = deep[v.name] = nested[v.name] = 0
-        here[kept] = moves[kept] = deep[kept] = nested[kept] = 0
-        yield kept
+        below = [a for a in v.operands if self.on(a)]
+        cheap = self.uses[v.name] * own <= self.enough(v)
+        if v.op not in _MOVES and len(below) == 1 and self.direct[below[0]] > 1 and cheap:
+            kept = below[0]
+            self.here[v.name] = ((1 << own) - 1) << (self.operations - own)
+            self.moves[v.name] = self.deep[v.name] = self.nested[v.name] = 0
+        self.here[kept] = self.moves[kept] = self.deep[kept] = self.nested[kept] = 0
+        return kept
 
 
 def _multiplied(region: list[_Made]) -> set[str]:

@@ -142,10 +142,12 @@ def qr(
     pivoting: Any = False,
     check_finite: Any = True,
 ) -> Any:
-    """q, r with q @ r = a; with mode "r" (r,)."""
+    """q, r with q @ r = a; with mode "r" (r,). Of several matrices SciPy gives a list, and r itself."""
     mode = known(mode)
     only_plain("scipy.linalg.qr", not known(pivoting) and mode in ("full", "economic", "r"))
     q, r = np.linalg.qr(a, "reduced" if mode == "economic" else "complete")
+    if np.ndim(a) > 2:
+        return r if mode == "r" else [q, r]
     return (r,) if mode == "r" else (q, r)
 
 
@@ -190,12 +192,14 @@ def expm(A: Any, *, upper_triangular: Any = False, max_squarings: Any = None) ->
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """Constant diagonals: the first column, and the first row, whose first element does not count."""
-    c = np.ravel(np.asarray(c))
-    r = np.conj(c) if r is None else np.ravel(np.asarray(r))
-    m, n = c.shape[0], r.shape[0]
-    line = np.concatenate([r[:0:-1], c])
-    return line[np.arange(m)[:, None] - np.arange(n)[None, :] + (n - 1)]
+    """Constant diagonals: the first columns, and the first rows, whose first elements do not count."""
+    c = np.atleast_1d(np.asarray(c))
+    r = np.conj(c) if r is None else np.atleast_1d(np.asarray(r))
+    m, n = c.shape[-1], r.shape[-1]
+    parts = r[..., :0:-1], c
+    batch = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    line = np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
+    return line[..., np.arange(m)[:, None] - np.arange(n)[None, :] + (n - 1)]
 
 
 def circulant(c: Any) -> Any:

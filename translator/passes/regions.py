@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -168,17 +169,25 @@ def _joined(call: Call, definitions: Definitions) -> Found:
     if joined is None or not isinstance(joined.attrs, ConcatenateAttrs):
         return None
     axis = joined.attrs.axis
-    if len(joined.args) != call.args[0].aval.shape[axis]:
-        return None
     whole = all(d == Run(0, n) for i, (d, n) in enumerate(zip(dims, call.args[0].aval.shape, strict=True)) if i != axis)
     match dims[axis]:
         case At(index=int() as k) if whole:
-            piece = made_by(joined.args[k], ops.EXPAND_DIMS, definitions)
+            part, k = _part_at(joined.args, axis, k)
+            piece = made_by(part, ops.EXPAND_DIMS, definitions)
             if piece is not None and piece.attrs == AxesAttrs((axis,)):
                 return piece.args[0]
-            return Call(ops.INDEX, (joined.args[k],), IndexAttrs((*dims[:axis], At(0), *dims[axis + 1 :])))
+            return Call(ops.INDEX, (part,), IndexAttrs((*dims[:axis], At(k), *dims[axis + 1 :])))
         case _:
             return None
+
+
+def _part_at(parts: Sequence[Atom], axis: int, k: int) -> tuple[Atom, int]:
+    """Which of the parts joined along an axis holds position k, and at which of its own: parts may be empty."""
+    for part in parts:
+        if k < part.aval.shape[axis]:
+            return part, k
+        k -= part.aval.shape[axis]
+    raise AssertionError("an index that was checked lies in one of the parts")
 
 
 def _of_turned(call: Call, definitions: Definitions) -> Call | None:

@@ -29,6 +29,7 @@ from ...errors import (
 from ...ir import Apply, Atom, Capture, Const, Statement, Var
 from ...records import dataclass
 from ...thrown import Known, Thrown
+from ...tree import is_namedtuple
 from ..text.source import Scope
 from .aliases import check_union, renew, renew_all, write_either
 from .demand import refuse_undefined
@@ -177,7 +178,7 @@ class Context(Telling):
             return Ref(self.cell(result)) if result.aval.shape else result.value
         if type(result) is tuple or type(result) is list:
             return type(result)(self.wrap(r) for r in result)
-        if isinstance(result, tuple) and hasattr(result, "_fields"):
+        if is_namedtuple(result):
             return type(result)(*(self.wrap(r) for r in result))
         if isinstance(result, np.ndarray):
             value = self.wrap(make.lift(result))

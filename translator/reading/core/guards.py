@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import CutError, Diagnostic, DTypeError, ObjectsError
 from ...ir import Atom, Aval, Capture, Param, Root, Var, const
 from ...records import dataclass
-from ...tree import ARRAY, LEAF, TreeDef
+from ...tree import ARRAY, LEAF, TreeDef, is_namedtuple
 from ..text.libraries import is_library, of_library
 from ..text.signature import aval_of, is_array_without_axes, is_swapped, runs, value_key
 from ..text.source import Scope
@@ -363,7 +363,7 @@ class Captures:
             if is_mask and isinstance(hidden, Ref):
                 self.masks[hidden.cell.atom] = place_of(capture, space)
             return hidden
-        if type(value) in (tuple, list, dict, OrderedDict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        if type(value) in (tuple, list, dict, OrderedDict) or is_namedtuple(value):
             self.guard(capture, "structure", _structure(value), space)
             return self._container(value, capture, space)
         if type(value) in (set, frozenset):

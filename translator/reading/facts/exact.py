@@ -2,7 +2,9 @@
 
 A region stands for statements of a function that goes on around it, so what it gives back must be no copy of what
 NumPy would have shared. `exact` says which results are arguments, and refuses views of arguments, two results that
-share memory, and selections x[mask].
+share memory, selections x[mask], and views that NumPy lets nobody write or that lie in no order (np.broadcast_to,
+np.diagonal, as_strided), of local arrays too: what follows may ask. So it may of an array that was made in Fortran's
+order on purpose, for a function of LAPACK's: a region makes all in C's.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from ...errors import CutError, Diagnostic
 from ...tree import open_node
 from ..core.aliases import memory_of
 from ..core.context import Context
+from ..core.steps import is_read_only
 from ..core.values import Cell, Masked, Ref, Value, is_leaf, is_object
 
 
@@ -36,13 +39,13 @@ class Passed:
 
 
 class EscapeError(CutError):
-    """The result at `position` (of a tuple) shares memory with something else, or has no size before the run."""
+    """The result at `position` (of a tuple) is a view, shares memory, is not in C order, or has no size yet."""
 
     def __init__(self, position: int) -> None:
         super().__init__(
             Diagnostic(
                 f"result {position} is no array of its own",
-                why="it shares memory with an argument or another result, or its size is not known before the run",
+                why="it is a view, shares memory, lies in Fortran's order, or has no size that is known before the run",
             )
         )
         self.position = position
@@ -80,11 +83,18 @@ def _changeable(v: Value) -> bool:
     return isinstance(v, list | dict | set) or (is_object(v) and not callable(v))
 
 
+def _in_an_order_of_its_own(cell: Cell) -> bool:
+    """Whether `order="F"` was asked for, not taken over from an operand."""
+    return cell.origin is not None and not cell.origin.operands and cell.origin.strides is not None
+
+
 def _memory(v: Value, position: int) -> Iterator[Cell | int]:
     """The cells that a value may be, and the identities of the containers in it."""
     if isinstance(v, Masked):
         raise EscapeError(position)
     if type(v) is Ref:
+        if any(map(is_read_only, v.path)) or _in_an_order_of_its_own(v.cell):
+            raise EscapeError(position)
         yield from memory_of(v.cell)
         return
     opened = None if is_leaf(v) else open_node(v)

@@ -140,11 +140,12 @@ def take_for_granted(ctx: Context, cell: Cell, lying: Lying) -> None:
 
 
 def _takes_views(path: Sequence[Step], array: np.ndarray[Any, Any], in_line: bool) -> bool:
-    if not in_line and not any(isinstance(s, OpStep) and s.op.name == "reshape" for s in path):
-        return True
+    if not in_line:
+        reshapes = [i for i, s in enumerate(path) if isinstance(s, OpStep) and s.op.name == "reshape"]
+        return not reshapes or laid_out(path[: reshapes[-1] + 1], array) is not None
     found = laid_out(path, array)
-    if found is None or not in_line:
-        return found is not None
+    if found is None:
+        return False
     ahead = array.itemsize
     for n, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
         if n > 1 and stride != ahead:

@@ -8,10 +8,12 @@ import enum
 import functools
 import inspect
 import types
+from typing import NoReturn
 
 import numpy as np
 
 from ... import make
+from ...tree import is_namedtuple
 from ..core.context import Context
 from ..core.demand import static
 from ..core.values import (
@@ -32,7 +34,8 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
     if issubclass(cls, np.generic | BaseException | np.dtype) or cls.__module__ in _BUILT_IN:
         return _construct_builtin(ctx, cls, args, kwargs, node)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return run_known(ctx, node, lambda: cls(*args, **kwargs))
+        made = run_known(ctx, node, lambda: cls(*args, **kwargs))
+        return made if is_namedtuple(made) else _cut_own_way(ctx, cls, node)
     if hasattr(cls, "__dataclass_fields__") and "__post_init__" not in dir(cls):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
     if issubclass(cls, enum.Enum) and len(args) == 1:
@@ -42,12 +45,7 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
         function, *bound = args
         return cls(function, *bound, **kwargs) if callable(function) else Partial(function, tuple(bound), kwargs)
     if cls.__new__ is not object.__new__:
-        ctx.cut(
-            node,
-            f"an object of the class {cls.__name__} cannot be made here",
-            why="its class makes objects in a way of its own (__new__)",
-            instead="make it outside the function and pass it",
-        )
+        _cut_own_way(ctx, cls, node)
     initialise = cls.__init__
     instance: Value = object.__new__(cls)
     if hasattr(cls, "__dataclass_fields__"):
@@ -57,6 +55,15 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
     elif args or kwargs:
         raise TypeError(f"{cls.__name__}() takes no arguments")
     return instance
+
+
+def _cut_own_way(ctx: Context, cls: type, node: ast.AST) -> NoReturn:
+    ctx.cut(
+        node,
+        f"an object of the class {cls.__name__} cannot be made here",
+        why="its class makes objects in a way of its own (__new__)",
+        instead="make it outside the function and pass it",
+    )
 
 
 def _is_plain_partial(cls: type) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tree import is_namedtuple
 from ..core.values import (
     Maybe,
     Ref,
@@ -47,7 +48,7 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
     if is_mapping(v):
         return (Empty(v), tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
-    if isinstance(v, tuple) and hasattr(v, "_fields"):
+    if is_namedtuple(v):
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
     if is_object(v) and not is_transformed(v):
         own = attributes_of(v)

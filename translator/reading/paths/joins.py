@@ -16,6 +16,7 @@ from ...errors import CutError, Diagnostic
 from ...ir import Atom, Aval, Block, If, Var
 from ...ops.core import promote
 from ...purpose import purpose
+from ...tree import is_namedtuple
 from ..core.aliases import Union, has_one_holder, is_callers, memory_of, settle
 from ..core.context import Context, Snapshot
 from ..core.demand import ask
@@ -95,7 +96,7 @@ class Joiner:
                 return tuple(self.join(a, b, name) for a, b in zip(x, y, strict=True))
             if type(x) in (list, dict) and len(x) == len(y) and (type(x) is list or list(x) == list(y)):
                 return self._containers(x, y, name)
-            if isinstance(x, tuple) and hasattr(x, "_fields"):
+            if is_namedtuple(x):
                 return type(x)(*(self.join(a, b, name) for a, b in zip(x, y, strict=True)))
             if not (isinstance(x, tuple | list | dict | set | Closure) or _is_changeable(x)) and _equal(x, y):
                 return x

@@ -16,6 +16,7 @@ from ...ir import Apply, For, Statement, While, blocks_of, walk
 from ...ops.core import ArgReduce, Contract, Cumulative, Fourier, Linalg, Reduce, Sort
 from ..core.context import Context
 from .flow import Flow
+from .iterables import UNROLL_LIMIT
 
 WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
 PATHS_LIMIT = 1000  # ways to the end of the function that are read apart: 2**n of n branches
@@ -37,6 +38,13 @@ class Written:
         """Check the start of iteration `trip`, whose earlier ones stand in the open block from `since` on."""
         if not self.applies or (trip % _OFTEN and not nested):
             return
+        if trip > UNROLL_LIMIT:
+            self.ctx.cut(
+                self.node,
+                f"more than {UNROLL_LIMIT} iterations of this loop would be read one by one",
+                why="its elements are no numbers in an array, or something in it must be known in each iteration",
+                instead="run over an array of numbers, or use the element as a number or an array index only",
+            )
         written = self.past + size_of(self.ctx.b.statements[since:])
         if written > (WRITTEN_LIMIT if self.node in self.ctx.loops.unroll else ELEMENTS_LIMIT):
             self.ctx.cut(

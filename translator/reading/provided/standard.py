@@ -22,6 +22,7 @@ from ... import surface
 from ...errors import DTypeError
 from ...ir import Var
 from ...library import looping, ordering
+from ...tree import is_namedtuple
 from ..core.context import Context
 from ..core.demand import ask, static
 from ..core.values import (
@@ -46,7 +47,7 @@ from ..parts.known import run_known
 from ..uses.attributes import get_attribute
 from ..uses.conditions import truth
 from ..uses.handlers import call_handler
-from ..uses.iteration import known_items
+from ..uses.iteration import known_items, listed
 from ..uses.iterators import next_of
 from ..uses.operators import binary, compare_pair, python_truth, unary
 from ..uses.protocols import has_undecided, special
@@ -64,7 +65,7 @@ def _over_items(python: Callable[..., Iterable[Any]]) -> Implementation:
 
     def implementation(ctx: Context, node: ast.AST, *parts: Value, **options: Value) -> Value:
         known = {k: v if has_runtime(v) else static(ctx, v, node, k) for k, v in options.items()}
-        return run_known(ctx, node, lambda: list(python(*(known_items(ctx, p, node) for p in parts), **known)))
+        return listed(ctx, node, lambda: python(*(known_items(ctx, p, node) for p in parts), **known))
 
     return implementation
 
@@ -74,7 +75,7 @@ def _first_items(python: Callable[..., Iterable[Any]], what: str) -> Implementat
 
     def implementation(ctx: Context, node: ast.AST, items: Value, *numbers: Value) -> Value:
         known = [static(ctx, n, node, what) for n in numbers]
-        return run_known(ctx, node, lambda: list(python(known_items(ctx, items, node), *known)))
+        return listed(ctx, node, lambda: python(known_items(ctx, items, node), *known))
 
     return implementation
 
@@ -401,7 +402,7 @@ def _plain(v: Value, kind: Callable[[dict[str, Value]], Value], copied: Callable
     """A copy with `kind` of the fields in place of each dataclass."""
     if is_object(v) and dataclasses.is_dataclass(v):
         return kind({name: _plain(x, kind, copied) for name, x in _fields_of(v).items()})
-    if type(v) in (list, tuple, dict) or (isinstance(v, tuple) and hasattr(v, "_fields")):
+    if type(v) in (list, tuple, dict) or is_namedtuple(v):
         return _with_parts(v, lambda x: _plain(x, kind, copied))
     return copied(v)
 
@@ -432,7 +433,7 @@ def _with_parts(v: Value, part: Callable[[Value], Value]) -> Value:
 
 def _is_of_parts(ctx: Context, v: Value, node: ast.AST) -> bool:
     """Whether a copy of `v` is made of its parts; one of a class that has its own ideas is left to CPython."""
-    if type(v) in (list, tuple) or isinstance(v, dict) or (isinstance(v, tuple) and hasattr(v, "_fields")):
+    if type(v) in (list, tuple) or isinstance(v, dict) or is_namedtuple(v):
         return True
     if type(v) is Foreign and not callable(v.value) and not isinstance(v.value, enum.Enum | types.ModuleType):
         ctx.cut(node, f"a copy of {describe(v)} from outside the function")

@@ -25,7 +25,7 @@ from ..uses.stores import cut_changed_bytes
 
 _EFFECTS = frozenset(
     {
-        "open", "help", "exit", "quit", "__import__", "delattr", "id", "iter", "next",
+        "open", "help", "exit", "quit", "__import__", "id", "iter", "next",
         "memoryview",
     }
 )  # fmt: skip
@@ -88,7 +88,7 @@ def call_compiled(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Val
     if _may_change_bytes(f, module, args):
         cut_changed_bytes(ctx, node)
     of_host = any(module == m or module.startswith(m + ".") for m in _HOST_MODULES)
-    if of_host or f is input or f is breakpoint:
+    if of_host or f is input or f is breakpoint or f is delattr:
         return _call_host(ctx, f, args, kwargs, node)
     _check_pure(ctx, f, module, label, node)
     values = leaves_in([*args, *kwargs.values()])

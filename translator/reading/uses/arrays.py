@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import surface
+from ...errors import UnsupportedError
 from ...ir import Var
 from ...surface.arguments import static_dtype
 from ...surface.tables import SCALAR_TYPES
@@ -229,7 +230,17 @@ def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: 
                 why="its elements do not lie one after the other",
                 instead="take a .copy() before, or use np.lib.stride_tricks.sliding_window_view",
             )
-    return _call(ctx, np.lib.stride_tricks.as_strided, [x, *args], options, node)
+    try:
+        return _call(ctx, np.lib.stride_tricks.as_strided, [x, *args], options, node)
+    except UnsupportedError:
+        if type(x) is not Ref or not x.path:
+            raise
+        ctx.cut(
+            node,
+            "np.as_strided reads elements beside this view",
+            why="they are the array's that it is a view of",
+            instead="use np.lib.stride_tricks.sliding_window_view, or indices",
+        )
 
 
 def _is_scalar(ctx: Context, node: ast.AST, element: Value) -> Value:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -95,7 +96,21 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
             return known_items(ctx, made, node)
     if isinstance(v, range):
         _check_length(ctx, len(v), node)
-    items: list[Value] = run_known(ctx, node, list, v)
+    return listed(ctx, node, iter, v)
+
+
+def listed(ctx: Context, node: ast.AST, python: Callable[..., Iterable[Value]], *args: Value) -> list[Value]:
+    """The elements of what Python makes of known values: `itertools.combinations` may give any number."""
+    items: list[Value] = run_known(
+        ctx, node, lambda *known: list(itertools.islice(python(*known), _MOST_KNOWN + 1)), *args
+    )
+    if len(items) > _MOST_KNOWN:
+        ctx.cut(
+            node,
+            f"more than {_MOST_KNOWN:,} elements, one by one",
+            why="they are no numbers in an array, so each would be looked at when the function is translated",
+            instead="run over an array of numbers",
+        )
     return items
 
 
@@ -219,6 +234,7 @@ def _check_length(ctx: Context, n: int, node: ast.AST) -> None:
         )
 
 
+_MOST_KNOWN = 100_000  # elements of a known container or iterator
 _ENDLESS = 1 << 60  # how far a count goes: nobody waits for its end
 
 
