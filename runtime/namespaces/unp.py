@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays.array import Array as ndarray
 from ..arrays.hosted import lifted, offer, offered, reduction_options
-from ..arrays.transfer import device_put
+from ..arrays.transfer import device_get, device_put
 from . import unp_arguments, unp_linalg, unp_sets
 
 __all__ = ["ndarray"]
@@ -55,6 +55,8 @@ def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
             if dtype is not None and object.dtype != dtype:
                 return object.astype(dtype)  # type: ignore[attr-defined]
             return object.copy() if options.get("copy", copies) else object
+        if dtype is not None and isinstance(object, list | tuple) and np.dtype(dtype).kind == "V":
+            object = device_get(object)  # bfloat16 reads numbers, not what has `__array__`
         return host(object, dtype, **options)
 
     create.__untraced_numpy__ = function  # type: ignore[attr-defined]

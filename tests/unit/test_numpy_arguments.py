@@ -168,6 +168,8 @@ def test_kinds_of_numbers() -> None:
     for kinds in (unp, untraced.dtypes):
         assert kinds.issubdtype(x.dtype, np.floating) and not kinds.issubdtype(x.dtype, np.integer)
         assert kinds.issubdtype(np.float32, np.inexact) and float(kinds.finfo(unp.bfloat16).eps) == 0.0078125
+    made = unp.array([[untraced.device_put(1.0), 2], (3, 4.0)], dtype=unp.bfloat16)
+    assert made.dtype == ml_dtypes.bfloat16 and np.asarray(made).tolist() == [[1, 2], [3, 4]]
     half = accelerate(lambda x: x / 2 if unp.issubdtype(x.dtype, unp.floating) else x)
     assert half(x)[0] == 0.5 and half(np.array([3]))[0] == 3
     assert untraced.dtypes.issubdtype(untraced.random.key(0).dtype, untraced.dtypes.prng_key)

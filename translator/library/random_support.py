@@ -157,11 +157,11 @@ def integer_bounds(given: Any, wanted: Any) -> tuple[int, int, bool]:
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
-    """A sequence of sizes as a tuple. TypeError for anything else."""
+    """A size, or a sequence of them, as a tuple. TypeError for anything else."""
     try:
-        sizes = tuple(operator.index(n) for n in shape)
+        sizes = tuple(operator.index(n) for n in ((shape,) if isinstance(shape, int) else shape))
     except TypeError:
-        raise TypeError(f"Shapes must be 1D sequences of integers, got {shape!r}. Did you mean ({shape},)?") from None
+        raise TypeError(f"Shapes must be 1D sequences of integers, got {shape!r}") from None
     if any(n < 0 for n in sizes):
         raise ValueError(f"Shapes must not be negative, got {sizes}")
     return sizes
