@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, vmap
-from untraced.translator.errors import AliasError
+from untraced.translator.errors import AliasError, UntracedError
 
 X = np.random.default_rng(7).standard_normal((4, 9))
 N = np.array([0, 1, 0, 2])
@@ -165,3 +165,37 @@ def test_views_of_what_a_mask_selects_are_refused_where_it_changes() -> None:
         assert accelerate(f)(X[0].copy()) == f(X[0].copy())
         with pytest.raises(AliasError):
             vmap(f)(X)
+
+
+VIEWS = {
+    "part": lambda y: y[1:],
+    "backwards": lambda y: y[::-1],
+    "column": lambda y: y.reshape(-1, 1),
+    "line": np.ravel,
+    "real": np.real,
+    "contiguous": np.ascontiguousarray,
+    "turned": lambda y: y.T,
+}
+CHANGES = {
+    "all of it": lambda y, z: y.__setitem__(slice(None), 2.0),
+    "one of the view": lambda y, z: z.__setitem__(0, 5.0),
+    "in place": lambda y, z: y.__imul__(3.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_of_what_the_data_select_show_changes_or_are_refused(view: str, change: str) -> None:
+    look, store = VIEWS[view], CHANGES[change]
+
+    def f(x):
+        y = x[x > 0]
+        z = look(y)
+        store(y, z)
+        return np.sum(z) + 3 * np.sum(y * y)
+
+    try:
+        found = vmap(f)(X.copy())
+    except UntracedError:
+        return
+    np.testing.assert_allclose(found, [f(x.copy()) for x in X])

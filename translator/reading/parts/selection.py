@@ -34,12 +34,15 @@ _WHY = "the size of the selection is not known before the run"
 _INSTEAD = "use np.where(mask, x, neutral) in its place, e.g. np.sum(np.where(mask, x, 0.0))"
 
 
+_ELSEWHERE = "it is a part of what a mask has selected, or a view of it"
+
+
 def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
     """The selection as an array, where its size is known or can be had; raises Restart or UnsupportedError if not."""
     if s.strict is not None and not s.computed:
         return strict_of(ctx, s, node)
     if any(isinstance(p, Places) for p in s.parts):
-        masks = known_arrays(ctx, [p.mask for p in s.parts if isinstance(p, Places)])
+        masks = masks_of(ctx, s)
         if masks is None or any(isinstance(p, Bounds) for p in s.parts):
             refuse(ctx, node, what)
         return _at_true(ctx, s, masks, node)
@@ -71,13 +74,20 @@ def _at_true(ctx: Context, s: Masked, masks: Sequence[np.ndarray[Any, Any]], nod
         if isinstance(s.parts[i], Places):
             x = indexed(ctx, x, true_places(s, i, next(feed)), node)
     made: Ref = x
-    made.cell.ambiguous = _ELSEWHERE
-    for cell in s.whole.cell.group:
-        cell.shadows = (*cell.shadows, made.cell)
+    shadowed(s, made)
     return made
 
 
-_ELSEWHERE = "it is a part of what a mask has selected, or a view of it"
+def shadowed(s: Masked, copy: Ref, why: str = _ELSEWHERE) -> None:
+    """What is a view in NumPy is a copy of elements of the selection: none may be written while the other is read."""
+    copy.cell.ambiguous = why
+    for cell in s.whole.cell.group:
+        cell.shadows = (*cell.shadows, copy.cell)
+
+
+def masks_of(ctx: Context, s: Masked) -> list[np.ndarray[Any, Any]] | None:
+    """The masks of the selection, where they are known."""
+    return known_arrays(ctx, [p.mask for p in s.parts if isinstance(p, Places)])
 
 
 def true_places(s: Masked, i: int, mask: np.ndarray[Any, Any]) -> tuple[Any, ...]:
@@ -339,9 +349,9 @@ def attribute(ctx: Context, s: Masked, name: str, node: ast.AST) -> Value:
             return ctx.wrap(size)
         case "T" if len(s.parts) == 1:
             return s
-        case "T" if all(width_of(p) == 1 for p in s.parts):
+        case "T" if any(map(is_mask, s.parts)) and all(width_of(p) == 1 for p in s.parts):
             turned = Ref(ctx.cell(make.transpose(ctx.b, ctx.read(s.whole))))
-            turned.cell.ambiguous = "it is a transposed view of a selection"
+            shadowed(s, turned, "it is a transposed view of a selection")
             return Masked(turned, s.parts[::-1])
     return NotImplemented
 

@@ -31,6 +31,7 @@ from ..parts.selection import (
     may_be_empty,
     meet,
     same_part,
+    shadowed,
     shape_of,
 )
 from ..parts.shifting import shifted
@@ -342,7 +343,25 @@ _ELEMENTWISE = frozenset({"where", "clip", "round", "around", "real", "imag", "c
 _LIKE = frozenset({"zeros_like", "ones_like", "empty_like"})
 _WRITING = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
 _WRITING_METHODS = frozenset({"partition", "put", "sort"})
-_SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten"})
+_SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten", "real"})
+
+
+def _stays(s: Masked, name: str) -> bool:
+    """Whether the call changes neither the elements nor their axes."""
+    if name == "real":
+        return s.whole.aval.dtype.kind != "c"
+    return name not in ("ravel", "flatten") or len(s.parts) == 1
+
+
+def _same(ctx: Context, s: Masked, name: str) -> Masked:
+    """np.asarray(s), s.ravel(), s.copy() and the like: the selection itself, a view of it, or a copy."""
+    views = ("ravel", "ascontiguousarray")
+    if name in ("asarray", "real") or (name in views and len(s.parts) == 1 and isinstance(s.parts[0], Places)):
+        return s
+    copied = Ref(ctx.cell(ctx.read(s.whole)))
+    if name in views:
+        shadowed(s, copied)
+    return Masked(copied, s.parts)
 
 
 def _steps_of(ctx: Context, s: Masked, kind: type[ast.operator], node: ast.AST) -> Value:
@@ -396,9 +415,8 @@ def call(
             return _trapezoid(ctx, s, kwargs.get("x", args[1] if len(args) == 2 else None), node)
     elif name in _LIKE and isinstance(s, Masked) and len(args) == 1 and set(kwargs) <= {"dtype"}:
         return Masked(again([Ref(ctx.cell(ctx.read(s.whole)))], kwargs), s.parts)
-    elif name in _SAME and isinstance(s, Masked) and len(args) == 1 and not kwargs:
-        if name not in ("ravel", "flatten") or len(s.parts) == 1:
-            found = s if name == "asarray" else Masked(Ref(ctx.cell(ctx.read(s.whole))), s.parts)
+    elif name in _SAME and isinstance(s, Masked) and len(args) == 1 and not kwargs and _stays(s, name):
+        found = _same(ctx, s, name)
     elif (isinstance(f, np.ufunc) or name in _ELEMENTWISE) and "out" not in kwargs and "where" not in kwargs:
         operands = [a for a in args if isinstance(a, Masked) or is_runtime(a)]
         if not any(isinstance(v, Masked) for v in kwargs.values()):

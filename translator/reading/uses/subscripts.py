@@ -41,7 +41,7 @@ from ..parts.indexing import copy_of_line, indexed, mask_for
 from ..parts.known import run_known
 from ..parts.listed import last
 from ..parts.ranked import places_of, taken
-from ..parts.selection import agreed, compressed, concrete, condition, filled, part_of, place_of
+from ..parts.selection import agreed, compressed, concrete, condition, filled, masks_of, part_of, place_of, shadowed
 from ..parts.shifting import backwards
 from ..text.signature import MOST_NUMBERS
 
@@ -219,12 +219,15 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
 def _of_elements(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value:
     """s[key] by the numbers of elements: of a selection by masks those of what stands in front."""
     ctx.at(node)
-    found = taken(ctx, s, key) if ctx.transforms else None
-    if found is not None:
-        return found
-    front = compressed(ctx, s)
-    if front is not s:
-        return index_selection(ctx, front, key, node)
+    if ctx.transforms and not masks_of(ctx, s):
+        if (found := taken(ctx, s, key)) is not None:
+            return found
+        if (front := compressed(ctx, s)) is not s:
+            part = index_selection(ctx, front, key, node)
+            for copy in (front, part):
+                if isinstance(copy, Masked | Ref):
+                    shadowed(s, copy.whole if isinstance(copy, Masked) else copy)
+            return part
     return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
 
 
@@ -311,7 +314,7 @@ def reversed_(ctx: Context, s: Masked, node: ast.AST) -> Masked | None:
     mirrored = make.subtract(b, ends, make.iota(b, p.n))
     inside = make.minimum(b, make.maximum(b, mirrored, 0), p.n - 1)
     whole = index_array(ctx, s.whole, Ref(ctx.cell(inside)), node)
-    whole.cell.ambiguous = "it is a reversed view of a slice whose length is not known before the run"
+    shadowed(s, whole, "it is a reversed view of a slice whose length is not known before the run")
     return Masked(whole, s.parts)
 
 
