@@ -431,7 +431,8 @@ def test_a_long_stack_is_planned_a_few_times(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Plan, "make", staticmethod(counting))
 
     def f(x: Any) -> Any:
-        return np.array([np.sin(x * i) * np.exp(-x * i) + np.cos(x + i) * np.tanh(x - i) for i in range(40)])
+        waves = np.sin, np.cos  # a choice that is known: the items are written out
+        return np.array([waves[i % 2](x * i) * np.exp(-x * i) + np.cos(x + i) * np.tanh(x - i) for i in range(40)])
 
     assert len(untraced.accelerate(f, target="numpy").inspect(1.5).source.splitlines()) > 40
     assert count <= 12

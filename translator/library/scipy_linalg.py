@@ -142,12 +142,10 @@ def qr(
     pivoting: Any = False,
     check_finite: Any = True,
 ) -> Any:
-    """q, r with q @ r = a; with mode "r" (r,). Of several matrices SciPy gives a list, and r itself."""
+    """q, r with q @ r = a; with mode "r" (r,). Of several matrices too, where SciPy 1.17 gives a list, or r itself."""
     mode = known(mode)
     only_plain("scipy.linalg.qr", not known(pivoting) and mode in ("full", "economic", "r"))
     q, r = np.linalg.qr(a, "reduced" if mode == "economic" else "complete")
-    if np.ndim(a) > 2:
-        return r if mode == "r" else [q, r]
     return (r,) if mode == "r" else (q, r)
 
 
