@@ -413,7 +413,7 @@ def totals(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("x", [some(4, 70, 65), some(64, 1100, dtype="f8"), some(33, 700)[:, ::-1]])
+@pytest.mark.parametrize("x", [some(4, 70, 65), some(64, 4100, dtype="f8"), some(33, 5000)[:, ::-1]])
 def test_reductions_of_short_rows_beside_each_other_have_one_stage(
     x: Any, language: str, backends: dict[str, Any]
 ) -> None:
