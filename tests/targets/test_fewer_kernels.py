@@ -412,8 +412,17 @@ def totals(x: Any) -> Any:
     return np.mean(x * x, axis=0) + 1, np.max(x, axis=0), np.any(x > 3, axis=0)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("x", [some(4, 70, 65), some(64, 4100, dtype="f8"), some(33, 5000)[:, ::-1]])
+SHORT, LONGER, REVERSED = some(4, 70, 65), some(64, 4100, dtype="f8"), some(33, 5000)[:, ::-1]
+
+
+@pytest.mark.parametrize(
+    ("x", "language"),
+    [
+        *((x, language) for x in (SHORT, LONGER) for language in LANGUAGES),
+        (REVERSED, "cuda"),
+        pytest.param(REVERSED, "triton", marks=pytest.mark.slow),  # 20 s in the interpreter
+    ],
+)
 def test_reductions_of_short_rows_beside_each_other_have_one_stage(
     x: Any, language: str, backends: dict[str, Any]
 ) -> None:
