@@ -19,7 +19,7 @@ from untraced.translator.tree import LEAF, Kind, TreeDef
 def program(build: Callable[..., Any], *examples: Any, name: str = "f") -> Function:
     """A function of parameters typed as the examples; `build(b, *params)` returns its results."""
     b = Builder()
-    params = [Var("xyzuvw"[k], const(e).aval) for k, e in enumerate(examples)]
+    params = [Var("xyzuvw"[k % 6], const(e).aval) for k, e in enumerate(examples)]
     results = build(b, *params)
     atoms: list[Atom] = list(results) if isinstance(results, list | tuple) else [results]
     out = TreeDef(Kind.TUPLE, (LEAF,) * len(atoms))
