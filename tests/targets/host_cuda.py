@@ -25,7 +25,7 @@ from untraced.kernels.program import Launch, Program
 
 PRELUDE = Path(__file__).parent / "host_prelude.h"
 CHECKS = Path(__file__).parent / "host_checks.h"
-FLAGS = ("-O1", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w")
+FLAGS = ("-O0", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w")
 FLAGS = (*FLAGS, "-fvisibility=hidden", "-fno-gnu-unique", "-x")  # what one library has the others must not find
 SANITIZED = "thread,alignment,bounds,signed-integer-overflow,shift-exponent,integer-divide-by-zero"
 WATCHED = ("-DCHECKED", "-g1", f"-fsanitize={SANITIZED}", "--param=tsan-instrument-func-entry-exit=0")
