@@ -281,7 +281,7 @@ class Pattern:
 
     def _static(self, path: str, x: Any, given: str) -> bool:
         """A leaf that the program is made for the value of; 0.0 == -0.0, so there are quick tests of integers only."""
-        if not isinstance(x, int | np.integer):
+        if type(x) is np.timedelta64 or not isinstance(x, int | np.integer):  # 5 s and 5 min are of one class
             return False
         self.names[f"t_{path}"] = type(x)
         return self._leaf(path, f"type({given}) is t_{path} and {path} == {int(x)}")

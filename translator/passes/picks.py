@@ -10,13 +10,14 @@ zeros. The picks are to be few, and of arrays that nothing is stored into: old v
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from .. import make
 from ..bounds import refuses_negative
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, blocks_of, inputs_of, walk, with_blocks
+from ..ir import Apply, Atom, Block, Function, Statement, Var, blocks_of, inputs_of, walk, with_blocks
 from ..ops import INDEX, IOTA
 from ..ops.attributes import Dim, read_by, reading
 from ..ops.core import At, Cast, Elementwise, Gather, IndexAttrs, Reduce, Run, is_store
@@ -56,8 +57,8 @@ def _is_pick(s: Statement) -> bool:
 
 
 def _changes(s: Statement, a: Var) -> bool:
-    """Whether the statement may work in the memory of `a`."""
-    return isinstance(s, For | While | If) or not isinstance(s, Apply) or (is_store(s.op) and s.args[0] is a)
+    """Whether the statement may work in the memory of `a`: a store into it, or a block around one."""
+    return not isinstance(s, Apply) or (is_store(s.op) and s.args[0] is a)
 
 
 def _reads_along(s: Statement) -> bool:
@@ -76,12 +77,8 @@ def _in_block(block: Block, opens: Callable[[Apply], bool], stored: set[Var]) ->
             if _is_pick(s):
                 new = _Picked(s, made, opens, stored).statements()
         statements += new
-    same = len(statements) == len(block.statements) and all(map(_is, statements, block.statements))
+    same = len(statements) == len(block.statements) and all(map(operator.is_, statements, block.statements))
     return block if same else replace(block, statements=tuple(statements))
-
-
-def _is(a: object, b: object) -> bool:
-    return a is b
 
 
 class _Picked:
@@ -180,5 +177,6 @@ def _in_one(d: Dim) -> Dim:
 
 
 def _shifted(d: Dim) -> Dim:
+    """The entry with its argument counted from the first place, as `make.index` takes it, not from the array."""
     place = read_by(d)
     return d if place is None else reading(d, place - 1)

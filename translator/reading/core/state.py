@@ -105,8 +105,10 @@ class Loops:
     turns       bodies of loops of a known number of trips, and which trip it is.
     unbounded   bodies of loops of a number that only the run knows: start, stop, step.
     peeling     loops whose first trip is read apart.
-    lessons     what loops were found to carry (`lessons`), by their place: `inside` which body, and how many loops
-                are before it in there (`count`). `met` has the places of the loops that are being read.
+    unrolled    which trip of a loop is being read, of those that are read trip by trip.
+    lessons     what loops were found to carry (`parts/lessons`), by their places; `met` has those of the loops that are
+                being read, `order` those that each body had when it was read last, `inside` says which body is being
+                read, and `count` how many loops of it have been.
     """
 
     of: dict[Var, Site] = field(default_factory=dict)
@@ -115,8 +117,10 @@ class Loops:
     turns: dict[Builder, Any] = field(default_factory=dict)
     unbounded: dict[Builder, tuple[Value, Value, Value]] = field(default_factory=dict)
     peeling: set[tuple[ast.AST, Frame]] = field(default_factory=set)
+    unrolled: dict[ast.AST, int] = field(default_factory=dict)
     lessons: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    met: dict[ast.AST, tuple[Any, ...] | None] = field(default_factory=dict)
+    met: dict[ast.AST, object] = field(default_factory=dict)
+    order: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
     inside: tuple[Any, ...] = ()
     count: int = 0
 

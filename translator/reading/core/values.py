@@ -317,8 +317,9 @@ class Masked:
 
     A selection by bounds alone is a view: `whole` is the array that it shows. `strict` is the same slice as an array,
     where its length is known and only whether it lies inside the axis is not: `leaves` is true where it does not.
-    `computed`: it is what was computed of slices, and `strict` of these.
     `axis`: the whole says where its elements stand along this axis of the mask; so it is of np.nonzero.
+    `content`: what the whole held when `axis` was told, or when `strict` was computed of slices beside it: stores into
+    the whole leave them behind.
     """
 
     whole: Ref
@@ -326,7 +327,12 @@ class Masked:
     strict: Ref | None = None
     leaves: Atom | None = None
     axis: int | None = None
-    computed: bool = False
+    content: Atom | None = None
+
+    @property
+    def is_as_made(self) -> bool:
+        """Whether nothing was stored into the whole since."""
+        return self.content is None or self.whole.cell.atom is self.content
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from ..facts.overlaps import check_overlap
 from ..facts.runs import first, past
 from .indexing import Key, extend_index, mask_for, mask_of, masked, parse_key, selected_view
 from .ranked import crossing, laid_out
-from .selection import align, concrete, condition, refuse, strict_of, true_places
+from .selection import align, concrete, condition, refuse, strict_of, strict_view, true_places
 
 _THROUGH = "a store through an index x[mask]"
 
@@ -176,6 +176,8 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
     if aligned is None and (laid := laid_out(ctx, target, value)) is not None:
         aligned = align(ctx, [target, laid])
     if aligned is None:
+        if target.strict is not None and target.content is not None:
+            target = strict_view(ctx, target, node)
         if target.strict is not None:
             given = concrete(ctx, value, node, "a selection") if isinstance(value, Masked) else value
             store_view(ctx, strict_of(ctx, target, node), ctx.atom(given))

@@ -437,7 +437,7 @@ def mask_for(ctx: Context, key: Value, shape: Shape) -> Value:
     integers and slices.
     """
     entries = key if type(key) is tuple else (key,)
-    if entries and all(isinstance(e, Masked) and e.axis == i for i, e in enumerate(entries)):
+    if entries and all(isinstance(e, Masked) and e.axis == i and e.is_as_made for i, e in enumerate(entries)):
         (part, *others) = {id(p): p for e in entries for p in e.parts}.values()
         fits = not others and len(entries) == width_of(part) and part.mask.aval.shape == shape[: len(entries)]
         return Ref(ctx.cell(part.mask)) if fits else key
@@ -445,7 +445,8 @@ def mask_for(ctx: Context, key: Value, shape: Shape) -> Value:
     if len(found) != 1 or not all(type(e) in (int, slice) for i, e in enumerate(entries) if i not in found):
         return key
     (i,) = found
-    fits = entries[i].axis == 0 and entries[i].parts[0].mask.aval.shape == shape[i : i + 1]
+    chosen = entries[i]
+    fits = chosen.axis == 0 and chosen.is_as_made and chosen.parts[0].mask.aval.shape == shape[i : i + 1]
     return (*entries[:i], Ref(ctx.cell(entries[i].parts[0].mask)), *entries[i + 1 :]) if fits else key
 
 

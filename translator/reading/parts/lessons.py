@@ -65,15 +65,31 @@ class Lesson:
 
 @contextmanager
 def meeting(ctx: Context, node: ast.AST) -> Iterator[None]:
-    """While a loop is read, in whatever form: its lesson has the loop's place among those of the body around it."""
+    """While a loop is read, in whatever form: it has the place that it had when the body around it was read before,
+    if that met the same loops up to it: in the same trips, calls and branches. Otherwise what was found there is not
+    about this loop, and it has a new place.
+    """
     loops = ctx.loops
+    order, k = loops.order.setdefault(loops.inside, []), loops.count
+    what = (node, ctx.frame.call, tuple(loops.unrolled.items()), len(ctx.builders))
+    if k == len(order) or order[k].what != what:
+        order[k:] = [_Met(what)]
     before = loops.met.get(node)
-    loops.met[node] = (*loops.inside, loops.count, node, ctx.frame.call)
+    loops.met[node] = order[k]
     loops.count += 1
     try:
         yield
     finally:
         loops.met[node] = before
+
+
+class _Met:
+    """A loop in the order of those of a body; compared by identity."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: Key) -> None:
+        self.what = what
 
 
 def lesson_of(ctx: Context, node: ast.AST, form: Key = ()) -> Lesson:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ... import make
 from ...ir import Atom
 from ..core.context import Context
@@ -24,7 +26,7 @@ def places_of(ctx: Context, mask: Atom) -> tuple[Masked, ...]:
     def along_axis(axis: int) -> Masked:
         others = tuple(a for a in range(len(shape)) if a != axis)
         numbers = make.broadcast_to(b, make.expand_dims(b, make.iota(b, shape[axis]), others), shape)
-        return Masked(Ref(ctx.cell(numbers)), (part,), axis=axis)
+        return Masked(Ref(ctx.cell(numbers)), (part,), axis=axis, content=numbers)
 
     return tuple(map(along_axis, range(len(shape))))
 
@@ -39,7 +41,7 @@ def crossing(ctx: Context, base: Ref, keys: Sequence[Value]) -> Masked | None:
 
 def _mask_across(key: Value, i: int, n: int) -> Atom | None:
     """The mask that np.ix_ gives the places of along axis `i` of `n`."""
-    if not isinstance(key, Masked) or key.axis != 0 or len(key.parts) != n:
+    if not isinstance(key, Masked) or key.axis != 0 or not key.is_as_made or len(key.parts) != n:
         return None
     part = key.parts[i]
     return part.mask if isinstance(part, Places) and sum(p is not None for p in key.parts) == 1 else None
@@ -57,7 +59,8 @@ def taken(ctx: Context, s: Masked, at: Value) -> Value | None:
     first = s.parts[0]
     if not isinstance(first, Bounds) or not is_front(first):
         return None
-    b, size, k = ctx.b, ctx.atom(first.stop), ctx.read(whole)
+    b, size = ctx.b, ctx.atom(first.stop)
+    k = make.astype(b, ctx.read(whole), np.dtype(np.int64))
     if isinstance(at, Masked):
         k = filled(ctx, condition(ctx, at), k, 0)
     k = make.where(b, make.less(b, k, 0), make.add(b, k, size), k)

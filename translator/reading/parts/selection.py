@@ -32,14 +32,12 @@ from .shifting import shifted
 
 _WHY = "the size of the selection is not known before the run"
 _INSTEAD = "use np.where(mask, x, neutral) in its place, e.g. np.sum(np.where(mask, x, 0.0))"
-
-
 _ELSEWHERE = "it is a part of what a mask has selected, or a view of it"
 
 
 def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
     """The selection as an array, where its size is known or can be had; raises Restart or UnsupportedError if not."""
-    if s.strict is not None and not s.computed:
+    if s.strict is not None and s.content is None:
         return strict_of(ctx, s, node)
     if any(isinstance(p, Places) for p in s.parts):
         masks = masks_of(ctx, s)
@@ -50,12 +48,17 @@ def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
     try:
         return demand(ctx, ends, node, LENGTH)
     except CutError:
-        if s.strict is None:
-            strict, leaves = strictly(ctx, s.whole, s.parts, node)
-            s = dataclasses.replace(s, strict=strict, leaves=leaves)
+        if s.strict is None or not s.is_as_made:
+            s = strict_view(ctx, s, node)
         if s.strict is None:
             raise
     return strict_of(ctx, s, node)
+
+
+def strict_view(ctx: Context, s: Masked, node: ast.AST) -> Masked:
+    """The selection with `strict` a view of its whole, for stores and what they leave."""
+    strict, leaves = strictly(ctx, s.whole, s.parts, node)
+    return dataclasses.replace(s, strict=strict, leaves=leaves, content=None)
 
 
 def strict_of(ctx: Context, s: Masked, node: ast.AST) -> Ref:
@@ -148,11 +151,12 @@ def elementwise(ctx: Context, f: Callable[..., Value], operands: Sequence[Value]
         return f(*wholes)
     strict = leaves = None
     selected = [v for v in operands if isinstance(v, Masked)]
-    if all(s.strict is not None for s in selected):
+    if all(s.strict is not None and s.is_as_made for s in selected):
         strict = Ref(ctx.cell(ctx.atom(f(*[v.strict if isinstance(v, Masked) else v for v in operands]))))
         outside = [s.leaves for s in selected if s.leaves is not None]
         leaves = functools.reduce(functools.partial(make.logical_or, ctx.b), outside) if outside else None
-    return Masked(Ref(ctx.cell(ctx.atom(f(*wholes)))), parts, strict, leaves, computed=True)
+    whole = Ref(ctx.cell(ctx.atom(f(*wholes))))
+    return Masked(whole, parts, strict, leaves, content=whole.cell.atom)
 
 
 def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[Part, ...]] | None:

@@ -124,6 +124,7 @@ def _unrolled(
     for k in range(start, len(items)):
         written.check(since, k, k == start and node in ctx.loops.unroll)
         item = items[k]()
+        ctx.loops.unrolled[node] = k
         if joins and joined_iteration(ctx, node, kont, names, (item,)):
             continue
         assign(ctx, node.target, item)
@@ -381,6 +382,7 @@ def _unrolled_while(
         if count >= UNROLL_LIMIT:
             ctx.cut(node, f"this `while` would be unrolled more than {UNROLL_LIMIT} times")
         count += 1
+        ctx.loops.unrolled[node] = count
         if joins and joined_iteration(ctx, node, kont, names):
             continue
 

@@ -116,6 +116,10 @@ def as_long(
     rooms = [_most(ctx, n) for n in sizes]
     if not any(rooms) or (len(args) > 1 and f is not np.full):
         return None
+    for n, room in zip(sizes, rooms, strict=True):
+        if room and f is not np.arange:
+            below = make.less(ctx.b, ctx.atom(n), 0)
+            make.raise_if(ctx.b, below, ValueError, "negative dimensions are not allowed")
     parts = [Bounds(0, n, 1, room) if room else FULL for n, room in zip(sizes, rooms, strict=True)]
     wholes = [room or n for n, room in zip(sizes, rooms, strict=True)]
     if f in (np.eye, np.identity):

@@ -17,7 +17,7 @@ from ... import make
 from ..core.context import Context
 from ..core.values import Masked, Part, Ref, Value
 from ..facts.runs import width_of
-from ..parts.selection import compressed, condition, filled, meet
+from ..parts.selection import compressed, condition, filled, meet, shadowed
 
 _NUMBERS = (np.linalg.det, np.linalg.slogdet)
 _DIAGONALS = ("diagonal", np.diagonal, np.diag)
@@ -30,7 +30,8 @@ def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], agai
         return NotImplemented
     if f is np.diag and len(args) == len(args[0].parts) == args[0].whole.aval.ndim == 1:
         return Masked(again([_beside_zeros(ctx, args[0])], {}), args[0].parts * 2)
-    part = _selected(ctx, args[0])
+    known = any(f is g for g in (*_NUMBERS, *_MATRICES, np.trace, np.linalg.solve)) or f == "trace" or f in _DIAGONALS
+    part = _selected(ctx, args[0]) if known else None
     if part is None:
         return NotImplemented
     if any(f is g for g in _NUMBERS) and len(args) == 1:
@@ -38,7 +39,11 @@ def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], agai
     if any(f is g for g in _MATRICES) and len(args) == 1:
         return Masked(again([_beside_identity(ctx, args[0])], {}), (part, part))
     if f in _DIAGONALS and len(args) == 1:
-        return Masked(again([Ref(ctx.cell(ctx.read(args[0].whole)))], {}), (part,))
+        copied = Ref(ctx.cell(ctx.read(args[0].whole)))
+        diagonal = again([copied], {})
+        for copy in (copied, diagonal):
+            shadowed(args[0], copy, "it is the diagonal of a selection")
+        return Masked(diagonal, (part,))
     if f in ("trace", np.trace) and len(args) == 1:
         return again([_beside_zeros(ctx, args[0])], {})
     if f is np.linalg.solve and len(args) == 2:

@@ -149,7 +149,7 @@ def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Va
 def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     if type(key) is tuple and len(key) == 1:
         (key,) = key
-    key = _places_of_masks(ctx, mask_for(ctx, key, base.aval.shape))
+    key = _places_of_masks(ctx, base, mask_for(ctx, key, base.aval.shape))
     if isinstance(key, Masked):
         return gathered(ctx, base, key, node)
     if type(key) is tuple and any(isinstance(e, Masked) for e in key) and all(map(_is_place, key)):
@@ -160,10 +160,18 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     return indexed(ctx, base, key, node)
 
 
-def _places_of_masks(ctx: Context, key: Value) -> Value:
-    """The key with the places of each mask in it, where there are several: they pair up."""
-    if not ctx.transforms or type(key) is not tuple or sum(map(_is_mask, key)) < 2:
+def _places_of_masks(ctx: Context, base: Ref, key: Value) -> Value:
+    """The key with the places of each mask in it, where there are several: they pair up. A mask that does not have the
+    size of its axes is left to be an error.
+    """
+    if not ctx.transforms or type(key) is not tuple or sum(map(_is_mask, key)) < 2 or any(e is Ellipsis for e in key):
         return key
+    axis = 0
+    for e in key:
+        width = e.aval.ndim if _is_mask(e) else int(e is not None)
+        if _is_mask(e) and e.aval.shape != base.aval.shape[axis : axis + width]:
+            return key
+        axis += width
     return tuple(p for e in key for p in (places_of(ctx, ctx.read(e)) if _is_mask(e) else (e,)))
 
 
@@ -211,7 +219,7 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
             if all(p is FULL for p in parts):
                 return view
             moved = any(e is not None and e != slice(None) for e in entries)
-            return Masked(view, parts, axis=None if moved else s.axis)
+            return Masked(view, parts) if moved else Masked(view, parts, axis=s.axis, content=s.content)
     beside = _beside(ctx, s, entries, node)
     return _of_elements(ctx, s, key, node) if beside is None else beside
 
