@@ -5,9 +5,10 @@
     derive     the program becomes its derivative                     once for each grad, jvp, vjp, ... around it
     batch      the program gets a batch axis                          once for each vmap around it
     simplify   constants folded, common work shared, dead code dropped; independent loops as whole-array statements
-               (before derive and batch, too); sums over slices in windows; partial sorts as partitions
+               (before derive and batch, too); sums over slices in windows; partial sorts as partitions; before derive,
+               elements picked of what is computed elementwise are computed alone
     tapes      lists become windows of arrays                         where there are lists, not for the target "numpy"
-    fuse       short loops turn behind turn; statements in kernels    not for the target "numpy"
+    fuse       short loops turn behind turn; picks; kernels           not for the target "numpy"
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is cheap; UNTRACED_VERIFY=0
 leaves it out. UNTRACED_VECTORISE=0 leaves loops as they are written. What a translation is for (its target, the

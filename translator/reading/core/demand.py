@@ -343,10 +343,12 @@ def _counted(ctx: Context, x: Var) -> Interval:
 
 
 def trues(ctx: Context, x: Var) -> int | None:
-    """How many True a mask has at most, where `x` is their number."""
+    """How many True a mask has at most, where `x` is their number, in a dtype that has room for all of them."""
     made = ctx.definition(x)
-    counts = made is not None and made.op is ops.SUM and made.args[0].aval.dtype.kind == "b"
-    return made.args[0].aval.size if counts and made is not None else None
+    if made is None or made.op is not ops.SUM or made.args[0].aval.dtype.kind != "b":
+        return None
+    size = made.args[0].aval.size
+    return size if x.aval.dtype.kind in "iu" and size <= np.iinfo(x.aval.dtype).max else None
 
 
 def _outermost(ctx: Context, form: Affine) -> tuple[Var, bool, list[Affine]] | None:

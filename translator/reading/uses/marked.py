@@ -97,8 +97,6 @@ def unique(ctx: Context, array: Ref, asked: dict[str, Value]) -> Value:
 
 _BY_ONE = (Gather(0),)
 _ASKED = ("return_index", "return_inverse", "return_counts")
-
-
 _SIZED = (np.zeros, np.ones, np.empty, np.full, np.arange, np.eye, np.identity)
 
 
