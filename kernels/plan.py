@@ -29,8 +29,9 @@ from .settling.turned import fetched_again, plan_turned, turn_of
 from .source.body import Body, Pass
 from .source.dialects import accumulator
 from .source.helpers import HELPERS
-from .source.layout import Access, Strides
+from .source.layout import Access
 from .source.lower import lower
+from .source.maps import Strides
 from .source.names import RESERVED, Names
 from .source.values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
 
@@ -57,8 +58,8 @@ def plan(
 ) -> GroupPlan:
     """Kernels for a group whose body needs no decomposition (see `decompose`). `shared`: bytes that a block may have.
 
-    `strides`, in elements, of arguments that are not in C order; `scalars`: arguments passed by value (default: all
-    0-d ones). Raises UnsupportedError for what the kernels cannot express.
+    `strides`, in elements, of arguments (and, by `~k`, of results) that are not in C order; `scalars`: arguments passed
+    by value (default: all 0-d ones). Raises UnsupportedError for what the kernels cannot express.
     """
     by_value = (
         scalars if scalars is not None else frozenset(i for i, p in enumerate(fused.body.params) if not p.aval.shape)
@@ -293,6 +294,8 @@ def _pack_of(body: Body) -> int:
     axis = layout.outer[-1].members[-1]
     steps = {a.strides[axis] for a in body.accesses.values()}
     if 1 not in steps or not steps <= {0, 1} or any(a.offset for a in body.accesses.values()):
+        return 0
+    if not all(body.packs(body.stored_at(o)) for o in body.lowered.outputs):
         return 0
     loads = [v for v in body.lowered.values if isinstance(v.source, Load) and body.packs(body.accesses[id(v)])]
     widest = max(d.itemsize for d in (*(v.dtype for v in loads), *(o.dtype for o in body.lowered.outputs)))

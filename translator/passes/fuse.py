@@ -46,7 +46,7 @@ from ..ir import (
     inputs_of,
     may_raise,
 )
-from ..ops.core import Cast, Contract, Elementwise, Reduce, ReduceAttrs
+from ..ops.core import At, AxesAttrs, Cast, Contract, Elementwise, IndexAttrs, Reduce, ReduceAttrs, Run
 from .alignment import (
     Alignment,
     is_free,
@@ -62,6 +62,7 @@ from .units import BITS, COSTLY, Shaped, Unit, merger, storable
 
 __all__ = ["fuse", "report"]
 
+BESIDE = 64  # elements from one that is taken of a line to the next: those farther apart lie in other sectors
 COMPUTE = (Elementwise, Cast, Reduce, Contract)
 
 
@@ -332,7 +333,7 @@ class _Fusion:
         for unit in self.units.values():
             if unit.kind in ("pointwise", "row", "reduce"):
                 for v in self.reads(unit):
-                    if v.aval.shape == unit.domain and v.aval.size > 1:
+                    if v.aval.size > 1 and (v.aval.shape == unit.domain or self.parts_lines(unit, v)):
                         readers.setdefault(v, []).append(unit)
         for units in readers.values():
             home = units[0]
@@ -350,6 +351,15 @@ class _Fusion:
                 if self.reads(home).keys() & other.members.keys() or self.reads(other).keys() & home.members.keys():
                     continue  # joining them was tried, and refused, when the reader was placed
                 self.merge(home, other)
+
+    def parts_lines(self, unit: Unit, v: Var) -> bool:
+        """Whether the group reads elements of `v` that lie between others that it leaves: memory moves both."""
+        return unit.kind == "pointwise" and any(
+            root is v and a.aval.shape == unit.domain and _parts_lines(chain)
+            for s in unit.members.values()
+            for a in s.args
+            for root, chain in (self.origin(a),)
+        )
 
     def reads(self, unit: Unit) -> dict[Var, None]:
         """Values from outside that the members use, behind views."""
@@ -460,6 +470,22 @@ class _Fusion:
                 return False
         closure[v] = s
         return True
+
+
+def _parts_lines(chain: Sequence[Apply]) -> bool:
+    """Whether views leave elements out between those that they take, of an array whose last axis lies in one piece."""
+    last = chain[0].args[0].aval.ndim - 1 if chain else -1
+    for view in chain:
+        match view.attrs:
+            case IndexAttrs(dims=dims) if last >= 0:
+                taken = dims[last]
+                gap = abs(taken.step) if isinstance(taken, Run) else view.args[0].aval.shape[last]
+                return isinstance(taken, At | Run) and 1 < gap <= BESIDE
+            case AxesAttrs(axes=axes) if view.op.name == "transpose":
+                last = axes.index(last)
+            case _:
+                return False
+    return False
 
 
 def _live(block: Block) -> list[Statement]:
