@@ -18,7 +18,7 @@ from .contract import plan_contract
 from .loops.device import plan_loop
 from .loops.lane_blocks import plan_lane_block
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
-from .rows.beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, lies_beside, plan_beside
+from .rows.beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, is_near, lies_beside, plan_beside
 from .rows.firsts import First
 from .rows.held import plan_held
 from .rows.parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
@@ -229,7 +229,8 @@ def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -
 def _few_beside(fused: Fused, body: Body) -> bool:
     """Whether so many rows lie beside each other, and are so short, that each is one thread's, or few threads'."""
     few = body.layout.columns <= FEW_COLUMNS and body.layout.rows >= FEWEST_ROWS
-    return fused.kind == "reduce" and few and walks_neighbours(body) and not own_parted(fused)
+    near = any(is_near(body, a) for a in body.accesses.values())
+    return fused.kind == "reduce" and few and near and not own_parted(fused)
 
 
 def _plan_few_beside(body: Body, heading: list[str], name: str) -> Launch:
