@@ -35,6 +35,7 @@ from .passes.across import across
 from .passes.branches import joined_branches
 from .passes.certain import certain
 from .passes.columns import columns
+from .passes.components import components
 from .passes.counters import counters
 from .passes.dead import dead_code
 from .passes.dots import dots
@@ -132,7 +133,7 @@ def grouped(function: Function) -> Function:
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(ones(extremes(certain(f)))))
+    made = everywhere(function, lambda f: counters(ones(components(extremes(certain(f))))))
     return fuse(made, on_the_host(made))
 
 

@@ -58,11 +58,12 @@ from .alignment import (
     through,
 )
 from .groups import LONGEST, close, report
-from .units import BITS, COSTLY, Shaped, Unit, merger, storable
+from .units import BITS, COSTLY, Shaped, Unit, folds_in, merger, storable
 
 __all__ = ["fuse", "report"]
 
 BESIDE = 64  # elements from one that is taken of a line to the next: those farther apart lie in other sectors
+MOST_FOLDS = 32  # reductions of one group that were not written together: each takes registers of its own
 COMPUTE = (Elementwise, Cast, Reduce, Contract)
 
 
@@ -98,6 +99,7 @@ class _Fusion:
                 self.position[t] = i
             self.place(s)
         self.merge_siblings()
+        self.merge_reductions()
         uses = self.outside_uses()
         for unit in list(self.units.values()):
             if any(v in uses and not storable(v, unit) for v in unit.members):
@@ -340,17 +342,32 @@ class _Fusion:
             for other in units[1:]:
                 if not other.members or other is home or not home.members:
                     continue
-                same = home.kind == other.kind == "pointwise" or (home.kind == other.kind and home.axes == other.axes)
-                if (
-                    not same
-                    or home.domain != other.domain
-                    or self.too_long([home, other])
-                    or self.path_between(home, other)
-                ):
-                    continue
-                if self.reads(home).keys() & other.members.keys() or self.reads(other).keys() & home.members.keys():
-                    continue  # joining them was tried, and refused, when the reader was placed
-                self.merge(home, other)
+                if self.are_siblings(home, other):
+                    self.merge(home, other)
+
+    def merge_reductions(self) -> None:
+        """Merge what is left of groups that reduce along the same axes of one domain: what one of them reads may be
+        what the other's values are made of.
+        """
+        homes: dict[tuple[Shape, tuple[int, ...]], list[Unit]] = {}
+        for unit in self.units.values():
+            if unit.kind != "reduce" or not unit.members:
+                continue
+            known = homes.setdefault((unit.domain, unit.axes), [])
+            home = next((h for h in known if self.are_siblings(h, unit) and folds_in(h, unit) <= MOST_FOLDS), None)
+            if home is None:
+                known.append(unit)
+            else:
+                self.merge(home, unit)
+
+    def are_siblings(self, home: Unit, other: Unit) -> bool:
+        """Whether two groups over one domain can be one, and neither needs the other."""
+        if (home.kind, home.domain, home.axes) != (other.kind, other.domain, other.axes):
+            return False
+        if self.too_long([home, other]) or self.path_between(home, other):
+            return False
+        # Where one reads the other, joining them was tried, and refused, when the reader was placed.
+        return self.reads(home).keys().isdisjoint(other.members) and self.reads(other).keys().isdisjoint(home.members)
 
     def parts_lines(self, unit: Unit, v: Var) -> bool:
         """Whether the group reads elements of `v` that lie between others that it leaves: memory moves both."""
@@ -431,6 +448,8 @@ class _Fusion:
         uses = self.outside_uses()
         candidates = [v for u in self.units.values() for v in u.members if v in uses]
         for v in sorted(candidates, key=lambda v: -self.position[v]):
+            if v not in uses:  # made again with another
+                continue
             home = self.unit_of[v]
             consumers = [u for u in uses[v] if u is not None]
             if len(consumers) != len(uses[v]) or any(self.too_long([u]) for u in consumers):
@@ -440,18 +459,47 @@ class _Fusion:
             leaves: dict[Var, None] = {}
             if not self.cheap_closure(v, home, stored, closure, leaves):
                 continue
-            extra = sum(
-                w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u)
-            )
+            made = [v]
+            extra = self.bytes_read(leaves, consumers)
             if extra >= nbytes(v) * (len(consumers) + 1):
-                continue
+                if len(consumers) > 1:
+                    continue
+                made = self.made_for_one(consumers[0], home, uses, stored | {v}, closure, leaves)
+                if self.bytes_read(leaves, consumers) >= 2 * sum(map(nbytes, made)):
+                    continue
             for unit in consumers:
                 unit.members = {**closure, **unit.members}
                 for w in leaves:
                     uses.setdefault(w, [])
                     if unit not in uses[w]:
                         uses[w].append(unit)
-            del uses[v]
+            for w in made:
+                del uses[w]
+
+    def bytes_read(self, leaves: Iterable[Var], consumers: Sequence[Unit]) -> int:
+        """The bytes that these groups read in addition when they read these values."""
+        return sum(w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u))
+
+    def made_for_one(
+        self,
+        unit: Unit,
+        home: Unit,
+        uses: dict[Var, list[Unit | None]],
+        stored: set[Var],
+        closure: dict[Var, Apply],
+        leaves: dict[Var, None],
+    ) -> list[Var]:
+        """What a group makes for another alone, and could be made there: in `closure` and `leaves` of what."""
+        own = [v for v in home.members if uses.get(v) == [unit]]
+        kept, made = stored.difference(own), []
+        for v in own:
+            needed: dict[Var, Apply] = {}
+            read: dict[Var, None] = {}
+            if self.cheap_closure(v, home, kept, needed, read):
+                made.append(v)
+                closure.update(needed)
+                leaves.update(read)
+        return made
 
     def cheap_closure(
         self, v: Var, home: Unit, stored: set[Var], closure: dict[Var, Apply], leaves: dict[Var, None]
