@@ -41,6 +41,7 @@ from .passes.dead import dead_code
 from .passes.dots import dots
 from .passes.extremes import extremes
 from .passes.fuse import fuse
+from .passes.interleaved import interleaved
 from .passes.kinds import kinds
 from .passes.ones import ones
 from .passes.partitions import partitions
@@ -133,7 +134,7 @@ def grouped(function: Function) -> Function:
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(ones(components(extremes(certain(f))))))
+    made = everywhere(function, lambda f: counters(ones(components(extremes(certain(interleaved(f)))))))
     return fuse(made, on_the_host(made))
 
 

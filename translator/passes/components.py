@@ -1,15 +1,17 @@
 """Values along an axis of few elements, which a reduction then folds, as a value for each element of the axis.
 
-    def f(p):                                   def f(p):
-        d = p[:, None] - p                          dx = p[:, 0][:, None] - p[:, 0]
-        r = np.sum(d * d, axis=2)                   dy = p[:, 1][:, None] - p[:, 1]
-        return np.sum(d / r[..., None], axis=1)     r = dx * dx + dy * dy
-                                                    x, y = np.sum(dx / r, axis=1), np.sum(dy / r, axis=1)
-                                                    return np.stack([x, y], axis=1)
+    def f(p):                        def f(p):
+        d = p[:, None] - p               t = p[:, None]
+        r = np.sum(d * d, axis=2)        d = t[:, :, 0] - p[:, 0]
+        f = d / r[..., None]             d_1 = t[:, :, 1] - p[:, 1]
+        return np.sum(f, axis=1)         t1 = d * d + d_1 * d_1
+                                         f = d / t1
+                                         t2 = np.sum(d_1 / t1, axis=1, keepdims=True)
+                                         return np.concatenate([np.sum(f, axis=1, keepdims=True), t2], axis=1)
 
-A kernel that reduces along one axis cannot reduce along another what it has reduced: distances of all pairs would go
-to memory and come back, eight times as many bytes as there are numbers. So it is for pairs alone: rows of an array that
-is there lie in one piece, and kernels read them as they lie.
+A kernel that folds along one axis cannot fold along another what it has folded: the distances of all pairs would go
+through memory. Only where there are more values than what they are made of: the rows of an array that is there lie in
+one piece, and kernels read them as they lie.
 """
 
 from __future__ import annotations
