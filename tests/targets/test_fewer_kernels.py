@@ -313,7 +313,7 @@ def test_a_thread_has_a_short_row(columns: int, language: str, backends: dict[st
     for function, args in ((distances, (x, y)), (shares, (x,)), (shares, (np.append(x, x[:1] * np.nan, axis=0),))):
         check(function, args, backends[language])
     if language == "cuda" and columns in (3, 8):
-        (kernel,) = kernels(distances, (x, y), language)
+        (kernel,) = kernels(shares, (x,), language)
         assert dict(kernel.program.constants)["THREADS"] == (1 if columns == 3 else 2)
 
 

@@ -92,12 +92,14 @@ class _Families:
         """By value the family that it belongs to."""
         found: dict[Var, _Family] = {}
         for s in self.block.statements:
-            if not _folds_few(s) or s.args[0] in found:  # type: ignore[union-attr]
+            if not isinstance(s, Apply) or not _folds_few(s):
                 continue
-            assert isinstance(s, Apply) and isinstance(s.attrs, ReduceAttrs)
+            assert isinstance(s.attrs, ReduceAttrs)
             (x,), (axis,) = s.args, s.attrs.axes
+            if not isinstance(x, Var) or x in found:
+                continue
             family = _Family(x.aval.ndim - 1 - axis, x.aval.shape[axis])
-            members = self.members(x, family) if isinstance(x, Var) else set[Var]()
+            members = self.members(x, family)
             if members and members.isdisjoint(found) and self.may_part(members, family):
                 found.update(dict.fromkeys(members, family))
         return found
@@ -150,7 +152,7 @@ class _Apart:
             if isinstance(s, Apply) and s.targets[0] in self.family:
                 yield from self.member(s, self.family[s.targets[0]])
             elif isinstance(s, Apply) and isinstance(s.op, Reduce) and s.args[0] in self.family:
-                yield from self.reduction(s, self.family[s.args[0]])  # type: ignore[index]
+                yield from self.reduction(s, self.family[s.args[0]])
             else:
                 yield s
 
