@@ -46,7 +46,7 @@ from ..ir import (
     inputs_of,
     may_raise,
 )
-from ..ops.core import At, AxesAttrs, Cast, Contract, Elementwise, IndexAttrs, Reduce, ReduceAttrs, Run
+from ..ops.core import Cast, Contract, Elementwise, Reduce, ReduceAttrs
 from .alignment import (
     Alignment,
     is_free,
@@ -58,12 +58,11 @@ from .alignment import (
     through,
 )
 from .groups import LONGEST, close, report
-from .units import BITS, COSTLY, Shaped, Unit, folds_in, merger, storable
+from .siblings import merge_reductions, merge_siblings
+from .units import BITS, COSTLY, Shaped, Unit, merger, storable
 
 __all__ = ["fuse", "report"]
 
-BESIDE = 64  # elements from one that is taken of a line to the next: those farther apart lie in other sectors
-MOST_FOLDS = 32  # reductions of one group that were not written together: each takes registers of its own
 COMPUTE = (Elementwise, Cast, Reduce, Contract)
 
 
@@ -77,10 +76,10 @@ def fuse(function: Function, alone: Set[Var] = frozenset()) -> Function:
 
 
 def _fuse_block(block: Block, host: frozenset[Var], alone: Set[Var]) -> Block:
-    return _Fusion(block, host, alone).run()
+    return Fusion(block, host, alone).run()
 
 
-class _Fusion:
+class Fusion:
     """One block: statements are placed into units in program order, units are merged, mended and written out."""
 
     def __init__(self, block: Block, host: frozenset[Var], alone: Set[Var]) -> None:
@@ -98,8 +97,8 @@ class _Fusion:
             for t in s.targets:
                 self.position[t] = i
             self.place(s)
-        self.merge_siblings()
-        self.merge_reductions()
+        merge_siblings(self)
+        merge_reductions(self)
         uses = self.outside_uses()
         for unit in list(self.units.values()):
             if any(v in uses and not storable(v, unit) for v in unit.members):
@@ -329,55 +328,6 @@ class _Fusion:
 
     # ---- mending -----------------------------------------------------------------------------------
 
-    def merge_siblings(self) -> None:
-        """Merge groups over one domain that read the same array: it is read once."""
-        readers: dict[Var, list[Unit]] = {}
-        for unit in self.units.values():
-            if unit.kind in ("pointwise", "row", "reduce"):
-                for v in self.reads(unit):
-                    if v.aval.size > 1 and (v.aval.shape == unit.domain or self.parts_lines(unit, v)):
-                        readers.setdefault(v, []).append(unit)
-        for units in readers.values():
-            home = units[0]
-            for other in units[1:]:
-                if not other.members or other is home or not home.members:
-                    continue
-                if self.are_siblings(home, other):
-                    self.merge(home, other)
-
-    def merge_reductions(self) -> None:
-        """Merge what is left of groups that reduce along the same axes of one domain: what one of them reads may be
-        what the other's values are made of.
-        """
-        homes: dict[tuple[Shape, tuple[int, ...]], list[Unit]] = {}
-        for unit in self.units.values():
-            if unit.kind != "reduce" or not unit.members:
-                continue
-            known = homes.setdefault((unit.domain, unit.axes), [])
-            home = next((h for h in known if self.are_siblings(h, unit) and folds_in(h, unit) <= MOST_FOLDS), None)
-            if home is None:
-                known.append(unit)
-            else:
-                self.merge(home, unit)
-
-    def are_siblings(self, home: Unit, other: Unit) -> bool:
-        """Whether two groups over one domain can be one, and neither needs the other."""
-        if (home.kind, home.domain, home.axes) != (other.kind, other.domain, other.axes):
-            return False
-        if self.too_long([home, other]) or self.path_between(home, other):
-            return False
-        # Where one reads the other, joining them was tried, and refused, when the reader was placed.
-        return self.reads(home).keys().isdisjoint(other.members) and self.reads(other).keys().isdisjoint(home.members)
-
-    def parts_lines(self, unit: Unit, v: Var) -> bool:
-        """Whether the group reads elements of `v` that lie between others that it leaves: memory moves both."""
-        return unit.kind == "pointwise" and any(
-            root is v and a.aval.shape == unit.domain and _parts_lines(chain)
-            for s in unit.members.values()
-            for a in s.args
-            for root, chain in (self.origin(a),)
-        )
-
     def reads(self, unit: Unit) -> dict[Var, None]:
         """Values from outside that the members use, behind views."""
         found: dict[Var, None] = {}
@@ -448,8 +398,6 @@ class _Fusion:
         uses = self.outside_uses()
         candidates = [v for u in self.units.values() for v in u.members if v in uses]
         for v in sorted(candidates, key=lambda v: -self.position[v]):
-            if v not in uses:  # made again with another
-                continue
             home = self.unit_of[v]
             consumers = [u for u in uses[v] if u is not None]
             if len(consumers) != len(uses[v]) or any(self.too_long([u]) for u in consumers):
@@ -459,47 +407,16 @@ class _Fusion:
             leaves: dict[Var, None] = {}
             if not self.cheap_closure(v, home, stored, closure, leaves):
                 continue
-            made = [v]
-            extra = self.bytes_read(leaves, consumers)
+            extra = sum(w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u))
             if extra >= nbytes(v) * (len(consumers) + 1):
-                if len(consumers) > 1:
-                    continue
-                made = self.made_for_one(consumers[0], home, uses, stored | {v}, closure, leaves)
-                if self.bytes_read(leaves, consumers) >= 2 * sum(map(nbytes, made)):
-                    continue
+                continue
             for unit in consumers:
                 unit.members = {**closure, **unit.members}
                 for w in leaves:
                     uses.setdefault(w, [])
                     if unit not in uses[w]:
                         uses[w].append(unit)
-            for w in made:
-                del uses[w]
-
-    def bytes_read(self, leaves: Iterable[Var], consumers: Sequence[Unit]) -> int:
-        """The bytes that these groups read in addition when they read these values."""
-        return sum(w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u))
-
-    def made_for_one(
-        self,
-        unit: Unit,
-        home: Unit,
-        uses: dict[Var, list[Unit | None]],
-        stored: set[Var],
-        closure: dict[Var, Apply],
-        leaves: dict[Var, None],
-    ) -> list[Var]:
-        """What a group makes for another alone, and could be made there: in `closure` and `leaves` of what."""
-        own = [v for v in home.members if uses.get(v) == [unit]]
-        kept, made = stored.difference(own), []
-        for v in own:
-            needed: dict[Var, Apply] = {}
-            read: dict[Var, None] = {}
-            if self.cheap_closure(v, home, kept, needed, read):
-                made.append(v)
-                closure.update(needed)
-                leaves.update(read)
-        return made
+            del uses[v]
 
     def cheap_closure(
         self, v: Var, home: Unit, stored: set[Var], closure: dict[Var, Apply], leaves: dict[Var, None]
@@ -518,22 +435,6 @@ class _Fusion:
                 return False
         closure[v] = s
         return True
-
-
-def _parts_lines(chain: Sequence[Apply]) -> bool:
-    """Whether views leave elements out between those that they take, of an array whose last axis lies in one piece."""
-    last = chain[0].args[0].aval.ndim - 1 if chain else -1
-    for view in chain:
-        match view.attrs:
-            case IndexAttrs(dims=dims) if last >= 0:
-                taken = dims[last]
-                gap = abs(taken.step) if isinstance(taken, Run) else view.args[0].aval.shape[last]
-                return isinstance(taken, At | Run) and 1 < gap <= BESIDE
-            case AxesAttrs(axes=axes) if view.op.name == "transpose":
-                last = axes.index(last)
-            case _:
-                return False
-    return False
 
 
 def _live(block: Block) -> list[Statement]:
@@ -580,7 +481,7 @@ def _host_carried(params: Sequence[Var], inits: Sequence[Atom], host: Iterable[V
 class _Writer:
     """Units in an order that respects their dependences, as statements."""
 
-    def __init__(self, fusion: _Fusion) -> None:
+    def __init__(self, fusion: Fusion) -> None:
         self.fusion = fusion
         self.uses = fusion.outside_uses()
         self.out: list[Statement] = []

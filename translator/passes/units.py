@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from ..ir import Apply, Shape, Statement, Var
-from ..ops.core import Reduce
 from ..records import dataclass
 from .alignment import Alignment, without_ones
 
@@ -76,11 +75,6 @@ class Shaped:
     kind: str
     domain: Shape
     axes: tuple[int, ...]
-
-
-def folds_in(*units: Unit) -> int:
-    """How many reductions the groups have."""
-    return sum(isinstance(s.op, Reduce) for u in units for s in u.members.values())
 
 
 def storable(v: Var, unit: Unit) -> bool:
