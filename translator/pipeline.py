@@ -40,6 +40,7 @@ from .passes.counters import counters
 from .passes.dead import dead_code
 from .passes.dots import dots
 from .passes.extremes import extremes
+from .passes.finer import finer
 from .passes.fuse import fuse
 from .passes.interleaved import interleaved
 from .passes.kinds import kinds
@@ -134,7 +135,7 @@ def grouped(function: Function) -> Function:
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(ones(components(extremes(certain(interleaved(f)))))))
+    made = everywhere(function, lambda f: counters(ones(components(extremes(certain(finer(interleaved(f))))))))
     return fuse(made, on_the_host(made))
 
 

@@ -70,7 +70,8 @@ def _part(s: Apply) -> _Part | None:
             return None
         found = _Part(axis, d.start, d.step, value)
     whole = found is not None and value.aval.ndim == len(shape) and value.aval.size == size
-    return found if whole and value.aval.dtype == x.aval.dtype else None
+    kinds = "biuf" if x.aval.dtype.kind in "biuf" else x.aval.dtype.kind
+    return found if whole and value.aval.dtype.kind in kinds else None
 
 
 def _joined(s: Statement, parts: dict[Var, tuple[_Part, Apply]], uses: dict[Var, int]) -> Sequence[Statement]:
@@ -88,7 +89,8 @@ def _joined(s: Statement, parts: dict[Var, tuple[_Part, Apply]], uses: dict[Var,
     if len(found) < last.step:
         return (s,)
     b = Builder(s.span)
-    columns = [make.expand_dims(b, found[k], last.axis + 1) for k in range(last.step)]
+    stored = [make.astype(b, found[k], s.targets[0].aval.dtype) for k in range(last.step)]
+    columns = [make.expand_dims(b, value, last.axis + 1) for value in stored]
     made = make.reshape(b, make.concatenate(b, columns, last.axis + 1), s.targets[0].aval.shape)
     written = b.statements[-1]
     assert isinstance(written, Apply) and written.targets == (made,)
