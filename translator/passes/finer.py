@@ -158,8 +158,10 @@ class _Around:
                 made[r.targets[0]] = b.apply(r.op, *args, attrs=r.attrs, hint=r.targets[0].hint)
                 statements += b.statements
                 continue
-            last = next(k for k, t in enumerate(statements) if t.targets == (made[s.args[0]],))
-            statements[last] = replace(statements[last], targets=s.targets)  # type: ignore[type-var]
+            place = next(k for k, t in enumerate(statements) if t.targets == (made[s.args[0]],))
+            last = statements[place]
+            assert isinstance(last, Apply)
+            statements[place] = replace(last, targets=s.targets)
         return statements
 
     def merged(self, s: Apply, moved: Mapping[Var, Apply], groups: Sequence[Shape]) -> list[Statement]:
