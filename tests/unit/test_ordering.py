@@ -336,3 +336,10 @@ def test_even_bins_are_found_in_the_dtype_of_the_edges(dtype: Any) -> None:
         got = ours(values)
         np.testing.assert_array_equal(got[0], want[0])
         assert got[1].dtype == want[1].dtype
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_no_median_is_minus_zero(target: str) -> None:
+    zeros = np.full((3, 4), -0.0)
+    middle, along, even = accelerate(lambda x: (np.median(x[:, 0]), np.median(x, 0), np.median(x)), target=target)(zeros)
+    assert not np.signbit(np.array([middle, *along, even])).any()
