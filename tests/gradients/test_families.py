@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import built, check, count_ops, pullback
 
 from untraced.testing import check_grads
@@ -15,7 +16,7 @@ from untraced.translator.printing.printer import print_function
 
 F = np.dtype(np.float64)
 C = np.dtype(np.complex128)
-RNG = np.random.default_rng(3)
+RNG = Drawn(3)
 
 
 def arrays(*shapes, dtype=F):

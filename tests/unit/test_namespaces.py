@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import scipy.cluster.vq
 import scipy.stats
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate, flatten_util, grad, tree_util, vmap
 
-R = np.random.default_rng(3)
+R = Drawn(3)
 
 
 def test_a_tree_as_one_vector() -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate
 from untraced.translator.errors import UnsupportedError
 from untraced.translator.library.checks import QUANTILE_METHODS
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 X = RNG.normal(size=(5, 6))
 V = RNG.normal(size=9)
 S = np.sort(V)
