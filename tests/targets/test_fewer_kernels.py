@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from host_cuda import HostCuda
 from translating import translated
 
@@ -21,7 +22,7 @@ pytest.importorskip("triton")
 
 LANGUAGES = ("cuda", "triton")
 LIBRARY = Facts(share={"float32": 0.01}, cuda_share={"float32": 0.01})  # products are the library's
-rng = np.random.default_rng(0)
+rng = Drawn(0)
 
 
 def kernels(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> tuple[Kernel, ...]:

@@ -72,15 +72,15 @@ def gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """The windows of `slice_sizes` that start at `start_indices[..., :]`. By default one that does not fit is filled
-    with NaN, of integers with the least or, unsigned, the greatest; with mode "clip" it is moved inside.
+    """The windows of `slice_sizes` that start at `start_indices[..., :]`. One that does not fit is moved inside; with
+    mode "fill" it is filled with NaN, of integers with the least or, unsigned, the greatest.
     """
     numbers, x, starts = dimension_numbers, operand, np.asarray(start_indices)
     batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
     gone = (*numbers.collapsed_slice_dims, *batching)
     places, inside = _window_places(x.shape, starts, numbers.start_index_map, batching, slice_sizes, gone)
     windows = x[places]
-    if parsed_mode(mode) is GatherScatterMode.FILL_OR_DROP:
+    if mode is not None and parsed_mode(mode) is GatherScatterMode.FILL_OR_DROP:
         missing = fill_of(x.dtype) if fill_value is None else fill_value
         shape = (*inside.shape, *(1,) * (windows.ndim - inside.ndim))
         windows = np.where(np.reshape(inside, shape), windows, np.asarray(missing, dtype=x.dtype))
