@@ -136,6 +136,58 @@ def test_an_array_that_is_there_is_read_as_it_lies() -> None:
     assert kernel.kind == "row"
 
 
+def smoothed(x: Any, c: Any) -> Any:
+    k = np.exp(-np.sum((x[:, None] - c) ** 2, axis=2))
+    return k @ c[:, 0], x[:, 1] @ k, np.sqrt(np.abs(x[:, 2])) @ x[:, 3]
+
+
+def weights_by_axes(x: Any, c: Any) -> Any:
+    t = np.sin(x[:, :, None, None] * c.T[None])
+    return np.einsum("abcd,d->abc", t[:, :, 0, :][:, :, None] + 1, c[:, 1]), np.tensordot(np.cos(x), c[0], 1)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("function", [smoothed, weights_by_axes])
+def test_products_with_vectors(function: Any, language: str, backends: dict[str, Any]) -> None:
+    found = GpuExecutor(translated(function, (X, C), language), backends[language])([X, C])
+    for got, want in zip(found, function(X, C), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11)
+
+
+def test_a_matrix_that_a_vector_weighs_is_not_stored() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return np.exp(-np.abs(x[:, None] - y)) @ y
+
+    x, y = made(130), made(40)
+    (kernel,) = kernels_of(translated(function, (x, y), "cuda"), "cuda")
+    assert kernel.kind == "row" and kernel.bytes_moved == 2 * x.nbytes + y.nbytes
+
+
+def rotations(x: Any, c: Any) -> Any:
+    s, t, u = np.sin(x[:, 0]), np.cos(x[:, 0]), x[:, 1] * x[:, 2]
+    rows = [np.stack([t, -s, u], axis=-1), np.stack([s * u, t + 1, u * 2], -1), np.stack([s - t, t * t, s * s], -1)]
+    return np.stack(rows, axis=-2), np.stack([np.stack([s, t]), np.stack([u, u * s])]), np.stack([rows[0], rows[0]])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_rows_that_are_stacked(language: str, backends: dict[str, Any]) -> None:
+    function = translated(rotations, (X, C), language)
+    found = GpuExecutor(function, backends[language])([X, C])
+    for got, want in zip(found, rotations(X, C), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+
+
+def test_a_matrix_for_each_element_is_written_once() -> None:
+    def function(v: Any) -> Any:
+        x, y, z = v.T
+        return np.stack([np.stack([x * y, y * z], -1), np.stack([z * x, x + y + z], -1)], -2)
+
+    v = made(100, 3)
+    (kernel,) = kernels_of(translated(function, (v,), "cuda"), "cuda")
+    assert kernel.bytes_moved == 7 * 100 * 8
+    assert "concatenate" not in driver_of(translated(function, (v,), "cuda"), "cuda").text
+
+
 # ---- elements beside each other ------------------------------------------------------------------
 
 

@@ -29,11 +29,13 @@ from untraced.translator.passes import (
     dead,
     finer,
     interleaved,
+    joins,
     ones,
     partitions,
     picks,
     simplify,
     unread,
+    weighted,
 )
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
@@ -88,6 +90,8 @@ def picked(f: Function) -> Function:
         (components, apart, (np.ones((64, 2)),)),
         (finer, lambda f: finer.finer(simplify.simplify(f)), (np.ones((2, 12)), np.ones(12))),
         (interleaved, interleaved.interleaved, (np.ones(4), np.ones(4))),
+        (joins, lambda f: joins.joins(simplify.simplify(f)), (np.ones(5), np.ones(5))),
+        (weighted, lambda f: simplify.simplify(weighted.weighted(f)), (np.ones(5), np.ones(4), np.ones(4))),
         (picks, picked, (np.ones((5, 9)), np.ones(5), np.arange(5))),
         (unread, unread.unread_stores, (np.ones(5), 5)),
         (partitions, partitions.partitions, (np.ones(9000),)),

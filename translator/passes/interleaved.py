@@ -11,6 +11,7 @@ Kernels write them where they belong, all in one pass over the memory (`launchin
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -47,9 +48,7 @@ def _in_block(block: Block) -> Block:
     if parts:
         uses = uses_of(block)
         statements = [new for s in statements for new in _joined(s, parts, uses)]
-    same = len(statements) == len(block.statements) and all(
-        new is old for new, old in zip(statements, block.statements, strict=True)
-    )
+    same = len(statements) == len(block.statements) and all(map(operator.is_, statements, block.statements))
     return block if same else replace(block, statements=tuple(statements))
 
 
