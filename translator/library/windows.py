@@ -36,7 +36,8 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     """A copy of `operand` with `update`, of as many axes, at these starts, which are taken as in dynamic_slice; its
     errors, too.
     """
-    return updated(operand, _places(operand.shape, start_indices, update.shape), update, "set")
+    places = _places(operand.shape, start_indices, np.shape(update))
+    return updated(operand, places, update, "set") if places else np.asarray(update, operand.dtype)
 
 
 def _places(shape: tuple[int, ...], starts: Any, sizes: Sequence[int]) -> tuple[slice, ...]:
