@@ -110,7 +110,7 @@ def text_of(piece: Piece, whole: str, v: Var) -> str:
     """The piece as a view of the whole, with the shape of the value that is made there."""
     shape, axis = piece.joined.targets[0].aval.shape, axis_of(piece.joined)
     before, after = shape[:axis], shape[axis + 1 :]
-    if piece.last == piece.first + 1 and v.aval.shape == (*before, *after):
+    if piece.last == piece.first + 1 and v.aval.shape == (*before, *after) != ():  # an element is no view of it
         return f"{whole}[{':, ' * axis}{piece.first}]"
     part = f"{whole}[{':, ' * axis}{piece.first}:{piece.last}]"
     given = (*before, piece.last - piece.first, *after)

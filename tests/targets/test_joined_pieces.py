@@ -109,6 +109,10 @@ def long_rows(x: Any, y: Any) -> Any:
     return np.concatenate([np.sqrt(np.abs(u)), u * v, v[:, :3] * 2], axis=1)
 
 
+def of_numbers(x: Any) -> Any:
+    return np.cross(x[:3], x[3:6]), np.array([x.sum(), x[0] * x[1], np.max(x)])
+
+
 def of_lines(x: Any) -> Any:
     return np.concatenate([np.cumsum(x) * 2, [np.sum(x)], np.sort(x) + 1, x[::-1] * np.max(x)])
 
@@ -126,6 +130,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((f, (X, Y)) for f in (columns, some_columns, softmaxes, in_the_middle, with_narrow_ones, turned_pieces)),
     *((f, (X, Y)) for f in (columns_in_a_loop, long_rows)),
     (of_lines, (V,)),
+    (of_numbers, (V,)),
     (collided, (rng.random((5, 3, 4)),)),
 ]
 
