@@ -141,10 +141,13 @@ class _Facts:
         return s is not None and s.op is ops.IOTA
 
     def run(self, a: Atom) -> Bounds | None:
-        """(low, high) where `a` is a mask that asks for low <= arange < high, or np.where(such a mask, x, 0)."""
+        """(low, high) where `a` is a mask that asks for low <= arange < high, np.where(such a mask, x, 0), a product of such."""
         if a.aval.dtype.kind == "b":
             return self.asked(a)
         s = self.made.get(a) if isinstance(a, Var) else None
+        if s is not None and s.op is ops.MULTIPLY:  # 0 times 0; times anything else it need not be 0
+            factors = {self.run(x) if x.aval.shape == a.aval.shape else None for x in s.args}
+            return factors.pop() if len(factors) == 1 else None
         if s is None or s.op is not ops.WHERE or not isinstance(s.args[2], Const) or np.any(s.args[2].value):
             return None
         return self.asked(s.args[0])
@@ -246,7 +249,7 @@ def _extreme(s: Apply, facts: _Facts) -> list[Statement] | None:
     if run is None:
         return None
     turns = _Turns(s, run, [a], facts)
-    if s.op is ops.ANY and a.aval.ndim == 1 and facts.asks_no_more(mask):
+    if s.op is ops.ANY and not s.targets[0].aval.shape and facts.asks_no_more(mask):
         turns.b.append(Apply(s.targets, ops.LESS, (turns.range.start, turns.range.stop), NO_ATTRS, s.span))
         return turns.b.statements
     part = turns.window.of(a, a.aval.ndim)
@@ -381,7 +384,7 @@ def _length(a: Atom) -> int:
 
 
 def _reduces_first_axis(s: Apply) -> bool:
-    return s.attrs == ReduceAttrs((0,))
+    return isinstance(s.attrs, ReduceAttrs) and s.attrs.axes == (0,)
 
 
 def _sums_first_axis(s: Apply) -> bool:
