@@ -40,6 +40,13 @@ class TreeDef:
     type: type | None = None
     aux: Hashable = None
 
+    def __hash__(self) -> int:
+        parts = (self.kind, self.children, self.keys, self.type)
+        try:
+            return hash((*parts, self.aux))
+        except TypeError:  # auxiliary data that has no hash is compared all the same, as JAX does
+            return hash(parts)
+
     @property
     def leaf_count(self) -> int:
         """The number of leaves."""

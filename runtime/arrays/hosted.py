@@ -263,6 +263,8 @@ def offered(function: Any, module: str, name: str, compiled: bool = False) -> An
 
 def _meant(x: Any) -> Any:
     """An argument beside a function: what that is given is JAX's, and it is known as NumPy's where it is NumPy's."""
+    if type(x) is types.FunctionType and not hasattr(x, "__untraced_numpy__"):
+        return functools.wraps(x)(lambda *args, **options: x(*map(lifted, args), **options))
     return getattr(x, "__untraced_numpy__", x) if callable(x) else lifted(x)
 
 

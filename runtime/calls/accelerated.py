@@ -416,6 +416,8 @@ class Accelerated:
             return of_numpy(type(self), entry, args)
         served = entry.compiled if isinstance(entry, EitherEntry) else entry
         assert isinstance(served, TargetEntry)
+        if not served.holds(leaves):
+            return None
         if all(arrays) and served.direct and served.places == list(range(len(args))):
             self._fast[tuple([a._spec for a in args])] = served
         made = of_loops(type(self), served, args, leaves)

@@ -5,6 +5,7 @@ The key is flat and prefix-free, so it is cheap to make and to hash: the hot pat
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from ...translator.reading.text.signature import (
     signature_of,
 )
 from ...translator.records import dataclass
-from ...translator.tree import open_node, sorted_keys, tree_map
+from ...translator.tree import TreeDef, open_node, sorted_keys, tree_map
 from ..arrays.adopted import OnGpu, is_on_gpu
 from ..arrays.array import Array
 from ..arrays.hosted import HostArray
@@ -103,7 +104,7 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
     opened = None if type(x) is Opaque else open_node(x)
     if opened is not None:
         children, shell = opened
-        key.append(shell)
+        key.append(shell if shell.aux is None else _kept(shell))
         for child in children:
             _open(child, key, leaves)
     elif isinstance(x, slice):
@@ -115,6 +116,15 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
         leaves.append(x)
     else:
         key.append((type(x), known(x)))
+
+
+def _kept(shell: TreeDef) -> TreeDef:
+    """The structure as it stays in a key: auxiliary data that may change has no hash, and is copied."""
+    try:
+        hash(shell.aux)
+    except TypeError:
+        return dataclasses.replace(shell, aux=copy.deepcopy(shell.aux))
+    return shell
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def readable(fun: Fun) -> Fun:
     if isinstance(fun, partial | _lru_cache_wrapper):
         return _calling(fun, inspect.signature(fun), getattr(fun, "__name__", "partial"))
     if isinstance(fun, np.vectorize):
-        return _calling(fun, inspect.signature(fun.pyfunc), getattr(fun, "__name__", "vectorized"))
+        called = _required(fun.pyfunc)  # defaults are no arguments to be mapped over
+        return _calling(fun, inspect.Signature(called), getattr(fun, "__name__", "vectorized"))
     if isinstance(fun, np.ufunc | types.BuiltinFunctionType) or _is_numpys(fun):
         return _library_function(fun)
     method = type(fun).__call__
@@ -137,23 +138,30 @@ def _scipys_function(fun: Fun) -> Fun:
 @lru_cache(maxsize=1024)
 def _library_function(fun: Fun) -> Fun:
     """A function compiled in C or one of NumPy's: its required arguments, and options in their order or by name."""
+    parameters = _required(fun)
+    call = f"{spelled(fun)}({_arguments(parameters)})"
+    return _compiled(fun.__name__, parameters, call, {"function": fun, "np": np}, fun)
+
+
+def _required(fun: Fun) -> list[inspect.Parameter]:
+    """The parameters of a function that have no default; what else it may be given is `*further` and `**options`."""
     kind = inspect.Parameter
     options = [kind("options", kind.VAR_KEYWORD)]
     if isinstance(fun, np.ufunc):
-        required = [kind(f"x{i}" if fun.nin > 1 else "x", kind.POSITIONAL_OR_KEYWORD) for i in range(fun.nin)]
-    else:
-        further = kind("further", kind.VAR_POSITIONAL)
-        try:
-            parameters = list(inspect.signature(fun).parameters.values())
-        except ValueError:  # max, min, math.hypot do not tell
-            parameters = [further]
-        by_position = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
-        required = [p for p in parameters if p.default is kind.empty and p.kind in by_position]
-        optional = [p for p in parameters if p.default is not kind.empty and p.kind in by_position]
-        if optional or any(p.kind is kind.VAR_POSITIONAL for p in parameters):
-            options.insert(0, further)
-    call = f"{spelled(fun)}({_arguments([*required, *options])})"
-    return _compiled(fun.__name__, [*required, *options], call, {"function": fun, "np": np}, fun)
+        return [
+            *(kind(f"x{i}" if fun.nin > 1 else "x", kind.POSITIONAL_OR_KEYWORD) for i in range(fun.nin)), *options
+        ]  # fmt: skip
+    further = kind("further", kind.VAR_POSITIONAL)
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except ValueError:  # max, min, math.hypot do not tell
+        parameters = [further]
+    by_position = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.default is kind.empty and p.kind in by_position]
+    optional = [p for p in parameters if p.default is not kind.empty and p.kind in by_position]
+    if optional or any(p.kind is kind.VAR_POSITIONAL for p in parameters):
+        options.insert(0, further)
+    return [*required, *options]
 
 
 def spelled(fun: Fun) -> str:

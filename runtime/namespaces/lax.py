@@ -312,19 +312,19 @@ def _of_integers(dtype: Any) -> Any:
     return dtype
 
 
-def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:
+def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> list[Any]:
     """`top_k` along an axis; here it is exact. Values and their places, of the operand's shape with `k` in place of
     that axis.
     """
     return top_k(operand, k, axis=reduction_dimension)
 
 
-def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:
+def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> list[Any]:
     """The k least elements along an axis, the least first, and their places: of the operand's shape with `k` in place
     of that axis.
     """
     values, places = top_k(-operand, k, axis=reduction_dimension)
-    return -values, places
+    return [-values, places]
 
 
 def dot(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.library.random_support import finfo
+from ...translator.library.support import known
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
@@ -16,9 +17,9 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     x, new = np.asarray(operand), np.dtype(new_dtype)
     if new.itemsize > x.dtype.itemsize and x.shape[-1:] != (new.itemsize // x.dtype.itemsize,):
         raise ValueError(f"{x.dtype.name} of shape {x.shape} as {new.name}: the last axis must make up one element")
-    old, narrow = np.dtype(f"u{x.dtype.itemsize}"), np.dtype(f"u{new.itemsize}")
     if new.itemsize == x.dtype.itemsize:
         return x.view(new)
+    old, narrow = np.dtype(f"u{x.dtype.itemsize}"), np.dtype(f"u{new.itemsize}")
     if new.itemsize < x.dtype.itemsize:
         shifts = (8 * new.itemsize * np.arange(x.dtype.itemsize // new.itemsize)).astype(old)
         return (np.expand_dims(x.view(old), -1) >> shifts).astype(narrow).view(new)
@@ -75,6 +76,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
     ValueError for less than 1 bit of exponent, or less than none of mantissa.
     """
+    exponent_bits, mantissa_bits = known(exponent_bits), known(mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(f"no float has {exponent_bits} bits of exponent and {mantissa_bits} of mantissa")
     info = finfo(operand.dtype)

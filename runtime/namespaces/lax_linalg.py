@@ -271,6 +271,17 @@ def triangular_solve(
     unit_diagonal: bool = False,
 ) -> Any:
     """x of op(a) x = b, or of x op(a) = b where not `left_side`; `a` is triangular, its other half is not looked at."""
+    if b.dtype.itemsize == 2:  # LAPACK has no routines for half precision
+        wide = triangular_solve(
+            a.astype(np.float32),
+            b.astype(np.float32),
+            left_side=left_side,
+            lower=lower,
+            transpose_a=transpose_a,
+            conjugate_a=conjugate_a,
+            unit_diagonal=unit_diagonal,
+        )
+        return wide.astype(b.dtype)
     t = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         t = np.where(np.eye(a.shape[-1], dtype=np.bool_), 1, t)

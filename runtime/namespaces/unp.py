@@ -19,6 +19,7 @@ from ..arrays.array import Array as ndarray
 from ..arrays.hosted import lifted, offer, offered, reduction_options
 from ..arrays.transfer import device_get, device_put
 from . import unp_arguments, unp_linalg, unp_sets
+from .unp_mapped import vectorize as vectorize
 
 __all__ = ["ndarray"]
 
@@ -88,6 +89,14 @@ offer(globals(), (*unp_arguments.NAMES, *unp_sets.NAMES), _FACE)
 for _name in _CREATION:
     _function = getattr(unp_arguments if _name in unp_arguments.LIKE else np, _name)
     globals()[_name] = _from_tree(_function) if _name in ("array", "asarray") else _creating(_function)
+
+
+def load(*args: Any, **options: Any) -> Any:
+    """np.load. bfloat16, which NumPy's files hold as two bytes without a meaning, is read as such."""
+    found = np.load(*args, **options)
+    return found.view("bfloat16") if isinstance(found, np.ndarray) and found.dtype == "V2" else found
+
+
 linalg = unp_linalg
 fft = types.ModuleType(f"{_FACE}.fft", "The namespace `untraced.numpy.fft`.")
 vars(fft).update({_name: getattr(np.fft, _name) for _name in np.fft.__all__}, __all__=np.fft.__all__)

@@ -224,6 +224,32 @@ def put_along_axis(
     return None if inplace else changed
 
 
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+    """np.delete. With `assume_unique_indices` no index stands twice, so that the size is known before the run."""
+    if not assume_unique_indices or isinstance(obj, int | slice):
+        return np.delete(arr, obj, axis)
+    a = np.ravel(arr) if axis is None else np.moveaxis(arr, axis, 0)
+    n, places = a.shape[0], np.ravel(obj)
+    stays = np.ones(n, np.bool_)
+    stays[places] = False
+    kept = a[nonzero(stays, size=n - places.size)[0]]
+    return kept if axis is None else np.moveaxis(kept, 0, axis)
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """np.pad. A function as the mode fills the line that it is given, as NumPy's do, or returns it, as JAX's do."""
+    return np.pad(array, pad_width, _filled_by(mode) if callable(mode) else mode, **kwargs)
+
+
+def _filled_by(function: Any) -> Any:
+    def fill(line: Any, *rest: Any) -> None:
+        found = function(line, *rest)
+        if found is not None:
+            line[:] = found
+
+    return fill
+
+
 def mask_indices(n: int, mask_func: Any, k: Any = 0, *, size: int | None = None) -> Any:
     """np.mask_indices, of a known length with `size`."""
     return nonzero(mask_func(np.ones((n, n), int), k) != 0, size=size)
@@ -446,11 +472,11 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 
 LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")
 NAMES = (
-    "argsort", "argwhere", "astype", "bincount", "clip", "compress", "convolve", "correlate", "digitize", "dot",
-    "einsum", "extract", "fill_diagonal", "flatnonzero", "fmax", "fmin", "gcd", "inner", "interp", "isin", "lcm",
-    "mask_indices", "matmul", "nonzero", "place", "polydiv", "polymul", "polyval", "prod", "put", "put_along_axis",
-    "repeat", "roots", "searchsorted", "sort", "sum", "take", "take_along_axis", "tensordot", "trunc", "vdot",
-    "vecdot", "where",
+    "argsort", "argwhere", "astype", "bincount", "clip", "compress", "convolve", "correlate", "delete", "digitize",
+    "dot", "einsum", "extract", "fill_diagonal", "flatnonzero", "fmax", "fmin", "gcd", "inner", "interp", "isin", "lcm",
+    "mask_indices", "matmul", "nonzero", "pad", "place", "polydiv", "polymul", "polyval", "prod", "put",
+    "put_along_axis", "repeat", "roots", "searchsorted", "sort", "sum", "take", "take_along_axis", "tensordot", "trunc",
+    "vdot", "vecdot", "where",
 )  # fmt: skip
 
 

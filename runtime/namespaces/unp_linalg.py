@@ -47,6 +47,13 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     return np.linalg.lstsq(a, b, rcond)
 
 
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """np.linalg.norm; that of bfloat16, which NumPy takes for no float, is bfloat16, as in JAX."""
+    found = np.linalg.norm(x, ord, axis, keepdims)
+    dtype = getattr(x, "dtype", found.dtype)
+    return found.astype(dtype) if dtype.name == "bfloat16" else found
+
+
 def slogdet(a: Any, *, method: str | None = None) -> Any:
     """np.linalg.slogdet; the method is chosen by the target. ValueError for an unknown one."""
     if method not in (None, "lu", "qr"):
@@ -54,7 +61,7 @@ def slogdet(a: Any, *, method: str | None = None) -> Any:
     return np.linalg.slogdet(a)
 
 
-NAMES = ("cholesky", "eigh", "eigvalsh", "lstsq", "matmul", "multi_dot", "slogdet", "tensordot", "vecdot")
+NAMES = ("cholesky", "eigh", "eigvalsh", "lstsq", "matmul", "multi_dot", "norm", "slogdet", "tensordot", "vecdot")
 
 
 offer(globals(), NAMES, _FACE)

@@ -45,8 +45,7 @@ from ...translator.library.scipy_matrices import (
     solveh_banded,
     sqrtm,
 )
-from ..arrays.hosted import offer
-from .theirs import scipys_own
+from .theirs import ours_first, scipys_own
 
 
 def eigh(
@@ -117,5 +116,5 @@ __all__ = [
     "toeplitz",
 ]
 
-offer(globals(), __all__, "untraced.scipy.linalg")
+globals().update({_name: ours_first(globals()[_name], "linalg", _name) for _name in __all__})
 __getattr__ = scipys_own("linalg")

@@ -25,8 +25,7 @@ from ...translator.library.scipy_numerics import INTEGRATE_NAMES
 from ...translator.library.scipy_signal import NDIMAGE_NAMES, SIGNAL_NAMES
 from ...translator.library.scipy_spectral import TRANSFORMED as _SPECTRA
 from ...translator.library.special_transformed import TRANSFORMED as _INTEGRALS
-from ..arrays.hosted import offered
-from .theirs import scipys_own
+from .theirs import ours_first, scipys_own
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
@@ -85,7 +84,7 @@ def _inside(k: Any, size: int, mode: str) -> Any:
 def _namespace(name: str, **members: Any) -> Any:
     module = types.ModuleType(f"untraced.scipy.{name}", f"The namespace `untraced.scipy.{name}`.")
     vars(module)["__getattr__"] = scipys_own(name)
-    vars(module).update({k: offered(member, module.__name__, k) for k, member in members.items()})
+    vars(module).update({k: ours_first(member, name, k) for k, member in members.items()})
     vars(module)["__all__"] = [*members]
     return module
 

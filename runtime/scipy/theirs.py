@@ -7,10 +7,13 @@ Derivatives, batches and `accelerate` take such a function for what it is: see d
 
 from __future__ import annotations
 
+import functools
 import importlib
+import types
 from collections.abc import Callable
 from typing import Any
 
+from ...translator.errors import CutError
 from ..arrays.hosted import offered
 
 
@@ -28,3 +31,29 @@ def scipys_own(module: str) -> Callable[[str], Any]:
         return offered(getattr(theirs, name), face, name)
 
     return found
+
+
+def ours_first(function: Any, module: str, name: str) -> Any:
+    """NumPy source of a function of SciPy, as the namespace offers it: called under CPython with what the source does
+    not cover (other options, a complex root), it is SciPy's own function, where SciPy is installed.
+    """
+    face = f"untraced.scipy.{module}"
+    if hasattr(function, "__untraced_numpy__") or not isinstance(function, types.FunctionType | functools.partial):
+        return offered(function, face, name)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except (CutError, OverflowError):
+            try:
+                theirs = importlib.import_module(f"scipy.{module}")
+            except ImportError:
+                theirs = None
+            if not hasattr(theirs, name):
+                raise
+            return getattr(theirs, name)(*args, **options)
+
+    made = offered(call, face, name)
+    made.__untraced_numpy__ = function
+    return made

@@ -63,6 +63,12 @@ class Wrapper:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    def __getattr__(self, name: str) -> Any:
+        """The rules of another kind that the function has are given through this one (`def_vmap` of a custom_vjp)."""
+        if name.startswith("def") and isinstance(vars(self).get("fun"), Wrapper):
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __repr__(self) -> str:
         return f"<{self.verb} {getattr(self.fun, '__qualname__', self.fun)}>"
 

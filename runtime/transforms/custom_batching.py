@@ -27,7 +27,7 @@ from ...translator.errors import tell_place
 from ...translator.ir import Apply, Atom, Capture, Root, Var
 from ...translator.library.looping import map_rows
 from ...translator.ops.core import RULED, RuledAttrs
-from ...translator.purpose import purpose
+from ...translator.purpose import purpose, purposed
 from ...translator.reading.core.guards import Guard
 from ...translator.reading.functions.results import Reading
 from ...translator.reading.reader import read
@@ -105,7 +105,8 @@ class BatchSite(Site):
             tell_place(error, definition(self.custom.fun))
             raise error
         mapped = {i for i, lane in zip(self.kept, lanes, strict=False) if lane}
-        part = self.read(self.custom.vmap_rule, self._arguments(mapped, size), {("input", i): None for i in mapped})
+        with purposed(keeps_calls=True):  # what the batch is made for is known no more
+            part = self.read(self.custom.vmap_rule, self._arguments(mapped, size), {("input", i): None for i in mapped})
         if part.hidden:
             raise self.refused(f"the rule of {self.name} uses the array {part.hidden[0].param.name} from outside")
         if not part.statics <= self.primal.statics:

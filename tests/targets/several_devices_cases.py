@@ -241,6 +241,14 @@ def test_after_failures_devices_still_work() -> None:
     same(pmap(indexed, "i")(x, i), vmap(indexed, axis_name="i")(x, i))
 
 
+def test_pieces_beside_an_array_that_is_whole() -> None:
+    summed = pmap(lambda a: lax.psum(a, "i"), "i")
+    whole = untraced.device_put(np.arange(float(N)))
+    wanted = np.arange(N) + np.arange(N).sum()
+    for _ in range(3):  # the first call compiles; what is called from then on
+        same(summed(whole) + whole, wanted)
+
+
 def test_jax_says_the_same() -> None:
     assert "jax" not in sys.modules
     jax = pytest.importorskip("jax")

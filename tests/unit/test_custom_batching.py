@@ -120,6 +120,30 @@ def test_a_rule_is_read_again_where_it_or_what_it_reads_changes() -> None:
     assert batched(X).tolist() == [0, -1, -2]
 
 
+def test_a_custom_vjp_passes_rules_of_batches_on() -> None:
+    @untraced.custom_vjp
+    @custom_vmap
+    def f(x: Any) -> Any:
+        return np.sin(x)
+
+    f.def_vmap(lambda axis_size, in_batched, xs: (np.cos(xs), True))
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (7.0 * ct,))
+    np.testing.assert_allclose(vmap(f)(X), np.cos(X))
+    assert grad(f)(1.0) == 7.0
+    with pytest.raises(AttributeError, match="no attribute 'defined'"):
+        _ = f.defined
+
+
+def test_a_rule_leaves_out_what_only_shows() -> None:
+    @sequential_vmap
+    def f(x: Any) -> Any:
+        untraced.debug.print("{}", x)
+        return x + 1.0
+
+    with pytest.warns(UserWarning, match="debug.print"):
+        np.testing.assert_allclose(accelerate(vmap(f))(X), X + 1.0)
+
+
 def test_what_a_rule_may_not_do() -> None:
     @custom_vmap
     def f(x: Any) -> Any:

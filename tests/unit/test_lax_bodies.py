@@ -5,6 +5,7 @@ arrays that nothing writes into.
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import jit, vmap
+from untraced import accelerate, grad, jit, vmap
 
 CASES: list[Callable[[Any, Any, Any], Any]] = [
     lambda lax, jnp, n: lax.fori_loop(0, n, lambda i, c: c + lax.cond(~(i > 2), lambda: 1, lambda: 0), 0),
@@ -115,3 +116,24 @@ def test_bodies_that_change_what_they_are_given(f: Any) -> None:
         jax.tree.map(np.testing.assert_array_equal, got, want)
     batched = vmap(within)(np.stack([c, c]), np.stack([xs, xs]))
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[1], b), batched, want)
+
+
+def test_counters_may_be_floats() -> None:
+    def total(x: Any) -> Any:
+        return untraced.lax.fori_loop(x, x + 2.5, lambda i, c: c + i * x, 0.0)
+
+    assert total(1.0) == accelerate(total)(1.0) == vmap(total)(np.ones(2))[1] == 6.0
+    np.testing.assert_allclose(grad(total)(1.0), 9.0)
+
+
+def test_arrays_without_axes_are_updated_whole() -> None:
+    update = lambda x: untraced.lax.dynamic_update_slice(x, 7, [])  # noqa: E731
+    assert vmap(update)(np.arange(3)).tolist() == [7, 7, 7]
+    assert update(np.array(1.0)).dtype == np.float64
+
+
+def test_dimension_numbers_that_a_partial_holds() -> None:
+    numbers = untraced.lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    rows = functools.partial(untraced.lax.gather, dimension_numbers=numbers, slice_sizes=(1, 3))
+    x, places = np.arange(24.0).reshape(2, 4, 3), np.array([[0], [2]])
+    np.testing.assert_array_equal(vmap(rows, (0, None))(x, places), x[:, [0, 2]])

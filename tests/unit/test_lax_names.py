@@ -35,6 +35,7 @@ GROUPS: dict[str, list[str]] = {
         "lax.gather(m, jnp.stack([i, i + 2], 1), lax.GatherDimensionNumbers((), (0, 1), (0, 1)), (1, 1), mode='clip')",
         "lax.gather(v, 2 * i[:, None], lax.GatherDimensionNumbers((1,), (), (0,)), (3,), mode='fill', fill_value=7.0)",
         "lax.gather(m, i[:, None, None], lax.GatherDimensionNumbers((2,), (), (1,), (0,), (0,)), (1, 2), mode='clip')",
+        "lax.gather(v, 2 * i[:, None], lax.GatherDimensionNumbers((1,), (), (0,)), (3,))",
         f"lax.scatter(v, i[:2, None], v[:2], {ROWS})",
         f"lax.scatter_add(v, 3 * i[:, None], v[:3], {ROWS})",
         "lax.scatter_add(m, i[:, None], m, lax.ScatterDimensionNumbers((1,), (0,), (0,)))",
@@ -93,6 +94,7 @@ GROUPS: dict[str, list[str]] = {
         "lax.full((2,), 1.0, lax.dtype(m))",
         "lax.composite(lambda x: x + 1, 'add.one')(m)",
         "lax.mulhi((i - 3).astype(jnp.uint64), (i - 5).astype(jnp.uint64)), lax.mulhi(i - 1, -(i << 61))",
+        "lax.bitcast_convert_type(v + 1j, jnp.complex128)",
         "lax.dot_general(i[None].astype(jnp.int8), (i + 99)[:, None].astype(jnp.int8), (((1,), (0,)), ((), ())),"
         " preferred_element_type=jnp.int32)",
     ],
@@ -100,6 +102,7 @@ GROUPS: dict[str, list[str]] = {
         "lax.linalg.cholesky(s @ s.T)",
         "lax.linalg.triangular_solve(s, m, left_side=True, lower=True)",
         "lax.linalg.triangular_solve(s, m.T, transpose_a=True, unit_diagonal=True)",
+        "lax.linalg.triangular_solve(jnp.eye(3, dtype=jnp.float16), m.astype(jnp.float16), left_side=True)",
         "jnp.abs(lax.linalg.qr(s, full_matrices=False)[1]), lax.linalg.eigh(s)[1]",
         "lax.linalg.svd(s, compute_uv=False)",
         "lax.linalg.tridiagonal_solve(v[:3], v[3:] + 2, v[1:4], m)",

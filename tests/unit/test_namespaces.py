@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import tempfile
 from typing import Any
 
 import jax.flatten_util as jax_flatten_util
 import jax.scipy.interpolate
+import ml_dtypes as ml_dtypes  # NumPy knows bfloat16 by name
 import numpy as np
 import pytest
 import scipy.cluster.vq
+import scipy.fft
+import scipy.linalg
 import scipy.stats
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate, flatten_util, grad, tree_util, vmap
 
-R = np.random.default_rng(3)
+R = Drawn(3)
 
 
 def test_a_tree_as_one_vector() -> None:
@@ -108,6 +114,41 @@ def test_other_names_are_scipys_own() -> None:
     assert untraced.scipy.stats.gaussian_kde is scipy.stats.gaussian_kde
     with pytest.raises(AttributeError, match="^module 'untraced.scipy.linalg' has no attribute 'absent'$"):
         _ = linalg.absent
+
+
+def test_what_the_sources_do_not_cover_is_scipys_own() -> None:
+    k, a = np.arange(4), np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 2.0], [3.0, 2.0, 1.0]])
+    ours = untraced.scipy
+    assert ours.signal.convolve(k, k).tolist() == [0, 0, 1, 4, 10, 12, 9]
+    assert accelerate(lambda k: ours.signal.convolve(k, k))(k).dtype == np.int64
+    assert isinstance(ours.signal.convolve(untraced.numpy.asarray(k), k), untraced.Array)
+    np.testing.assert_allclose(ours.linalg.sqrtm(a), scipy.linalg.sqrtm(a))
+    np.testing.assert_allclose(ours.fft.dctn(a, s=[2], axes=[0]), scipy.fft.dctn(a, s=[2], axes=[0]))
+    assert ours.signal.stft(np.ones(8), nperseg=4)[2].shape == (3, 5)
+
+
+def test_half_precision_stays_half() -> None:
+    half = np.ones((1, 2, 5, 5)).astype("bfloat16")
+    for got in (
+        untraced.lax.conv_general_dilated(half, half[:, :, :3, :3], (1, 1), "VALID"),
+        untraced.lax.dot(half[0, 0], np.ones((5, 2), np.int16)),
+        untraced.numpy.linalg.norm(half[0], axis=(1, 2)),
+    ):
+        assert got.dtype == half.dtype
+    with tempfile.TemporaryFile() as file:
+        np.save(file, half)
+        file.seek(0)
+        assert untraced.numpy.load(file).dtype == half.dtype
+
+
+def test_options_that_a_partial_holds_are_known() -> None:
+    image, kernel = np.ones((2, 1, 1, 5, 5)), np.ones((3, 1, 3, 3))
+    same = functools.partial(untraced.lax.conv_general_dilated, window_strides=(1, 1), padding="SAME")
+    assert vmap(same, (0, None))(image, kernel).shape == (2, 1, 3, 5, 5)
+    assert untraced.eval_shape(same, image[0], kernel).shape == (1, 3, 5, 5)
+    assert vmap(functools.partial(untraced.lax.reduce_precision, exponent_bits=5, mantissa_bits=2))(kernel).shape
+    rows = R.normal(size=(2, 5))
+    np.testing.assert_allclose(vmap(functools.partial(np.quantile, q=0.3))(rows), np.quantile(rows, 0.3, axis=1))
 
 
 def test_interpolation_on_a_grid_and_code_books() -> None:

@@ -81,6 +81,11 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, x: m.linalg.multi_dot([x, x.T, x], precision="highest"), (X,)),
     (lambda m, x: m.linalg.lstsq(x.T, x[0] ** 2 + 1, numpy_resid=True)[0], (X,)),
     (lambda m, v: m.polymul(v, v + 1, trim_leading_zeros=False), (V,)),
+    (lambda m, v: m.delete(v, m.array([1, -1]), assume_unique_indices=True), (V,)),
+    (lambda m, x: m.delete(x, m.array([1]), axis=1, assume_unique_indices=True), (X,)),
+    (lambda m, v: m.pad(v, 2, lambda line, width, axis, options: line.at[:2].set(-1.0)), (V,)),
+    (lambda m, x: m.vectorize(lambda a, n=2: a[0] * m.array([a[1], n]), signature="(n)->(n)")(x[:, :2]), (X,)),
+    (lambda m, x: m.vectorize(m.dot, signature="(n,k),(k)->(n)")(x[:, None], x[0]), (X,)),
 ]
 
 

@@ -335,3 +335,17 @@ def test_one_level_as_in_jax() -> None:
     for leaf in (1.0, np.ones(2), "text"):
         with pytest.raises(ValueError, match="can't tree-flatten type"):
             tree_util.flatten_one_level(leaf)
+
+
+def test_auxiliary_data_without_a_hash() -> None:
+    class Tagged:
+        def __init__(self, x: Any, tags: list[Any]) -> None:
+            self.x, self.tags = x, tags
+
+    tree_util.register_pytree_node(Tagged, lambda t: ((t.x,), t.tags), lambda tags, x: Tagged(x[0], tags))
+    tagged, f = Tagged(3.0, ["a"]), accelerate(lambda t: Tagged(t.x * len(t.tags), t.tags))
+    assert (f(tagged).x, f(tagged).tags) == (3.0, ["a"])
+    tagged.tags.append("b")  # what has been compiled is for the list as it was
+    assert (f(tagged).x, f(Tagged(3.0, ["a"])).x) == (6.0, 3.0)
+    assert grad(lambda t: t.x * len(t.tags))(tagged).x == 2.0
+    assert hash(tree.structure(tagged)) == hash(tree.structure(Tagged(1.0, ["c"])))

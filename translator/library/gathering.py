@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .scattering import changed, updated
-from .support import product
+from .support import known, product
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -72,19 +72,25 @@ def gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """The windows of `slice_sizes` that start at `start_indices[..., :]`. By default one that does not fit is filled
-    with NaN, of integers with the least or, unsigned, the greatest; with mode "clip" it is moved inside.
+    """The windows of `slice_sizes` that start at `start_indices[..., :]`. One that does not fit is moved inside; with
+    mode "fill" it is filled with NaN, of integers with the least or, unsigned, the greatest.
     """
-    numbers, x, starts = dimension_numbers, operand, np.asarray(start_indices)
+    numbers, slice_sizes = _known(dimension_numbers), known(slice_sizes)
+    x, starts = operand, np.asarray(start_indices)
     batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
     gone = (*numbers.collapsed_slice_dims, *batching)
     places, inside = _window_places(x.shape, starts, numbers.start_index_map, batching, slice_sizes, gone)
     windows = x[places]
-    if parsed_mode(mode) is GatherScatterMode.FILL_OR_DROP:
+    if mode is not None and parsed_mode(mode) is GatherScatterMode.FILL_OR_DROP:
         missing = fill_of(x.dtype) if fill_value is None else fill_value
         shape = (*inside.shape, *(1,) * (windows.ndim - inside.ndim))
         windows = np.where(np.reshape(inside, shape), windows, np.asarray(missing, dtype=x.dtype))
     return np.moveaxis(windows, tuple(range(starts.ndim - 1, windows.ndim)), tuple(numbers.offset_dims))
+
+
+def _known(numbers: Any) -> Any:
+    """Dimension numbers; a program that is given them as arguments is made for these."""
+    return type(numbers)(*[tuple(known(axes)) for axes in numbers])
 
 
 def fill_of(dtype: Any) -> Any:
@@ -252,7 +258,7 @@ def _laid_out(
     """The elements of `x` in a row, and one more, which takes what is dropped; for each update its place there; and
     the updates with the axes of their windows last.
     """
-    starts, u = np.asarray(indices), np.asarray(updates)
+    numbers, starts, u = _known(numbers), np.asarray(indices), np.asarray(updates)
     batching = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
     gone = (*numbers.inserted_window_dims, *batching)
     windows = tuple(numbers.update_window_dims)

@@ -265,14 +265,16 @@ def _number(x: Any) -> Any:
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: Any = None) -> Any:
-    """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here. `val` is a tree
-    whose structure, shapes and dtypes stay, else TypeError.
+    """val = body_fun(i, val) for i from `lower` to `upper`, exclusive, in steps of 1, which may be floats. `val` is a
+    tree whose structure, shapes and dtypes stay, else TypeError. `unroll` changes nothing here.
     """
     leaves, structure = flatten(init_val)
     if _keeps_data(structure):
         turn = lambda i, x: _leaves("fori_loop", structure, body_fun(i, unflatten(structure, x)))  # noqa: E731
         return unflatten(structure, fori_loop(lower, upper, turn, leaves))
     val = _carried(init_val)
+    if np.result_type(lower, upper).kind == "f":
+        return while_loop(lambda c: c[0] < upper, lambda c: (c[0] + 1.0, body_fun(*c)), (lower * 1.0, val))[1]
     for i in range(lower, upper):
         val = _passed_on("fori_loop", val, body_fun(passed(i), passed(val)))
     return passed(val)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .checks import check_quantile, quantile_method
-from .support import axes_of, cut, is_known, known, mean_dtypes, product, reduced_to
+from .support import axes_of, cut, is_known, known, mean_dtypes, only_plain, product, reduced_to
 
 
 def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: Any = False) -> Any:
@@ -22,7 +22,7 @@ def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: 
     if n == 0:
         nan = complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan
         return np.full(reduced_to(a.shape, axis, keepdims), nan, dtype=result)[()]
-    middle = s[..., n // 2].astype(inside)
+    middle = s[..., n // 2].astype(inside) + 0  # a sum begins at 0: no median is -0.0
     if n % 2 == 0:
         middle = (s[..., n // 2 - 1].astype(inside) + middle) / 2
     if a.dtype.kind in "fc":
@@ -44,31 +44,63 @@ def _lines(a: Any, axis: Any) -> Any:
 
 
 def quantile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    *,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+    weights: Any = None,
 ) -> Any:
     _check_kept(overwrite_input)
+    only_plain("np.quantile", weights is None, "with weights")
     return _quantile(np.asarray(a), np.asarray(q), _is_weak(q), axis, method, keepdims, False)
 
 
 def percentile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    *,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+    weights: Any = None,
 ) -> Any:
     _check_kept(overwrite_input)
+    only_plain("np.percentile", weights is None, "with weights")
     return _quantile(np.asarray(a), np.true_divide(q, 100), _is_weak(q), axis, method, keepdims, False)
 
 
 def nanquantile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    *,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+    weights: Any = None,
 ) -> Any:
     _check_kept(overwrite_input)
+    only_plain("np.nanquantile", weights is None, "with weights")
     a = np.asarray(a)
     return _quantile(a, np.asarray(q), _is_weak(q), axis, method, keepdims, a.dtype.kind == "f")
 
 
 def nanpercentile(
-    a: Any, q: Any, axis: Any = None, *, overwrite_input: Any = False, method: Any = "linear", keepdims: Any = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    *,
+    overwrite_input: Any = False,
+    method: Any = "linear",
+    keepdims: Any = False,
+    weights: Any = None,
 ) -> Any:
     _check_kept(overwrite_input)
+    only_plain("np.nanpercentile", weights is None, "with weights")
     a = np.asarray(a)
     return _quantile(a, np.true_divide(q, 100), _is_weak(q), axis, method, keepdims, a.dtype.kind == "f")
 

@@ -176,6 +176,7 @@ def transformed_axes(
     y = np.asarray(x)
     only_plain("scipy.fft.dctn", orthogonalize is None)
     sizes = None if s is None else tuple(known(s))
+    axes = tuple(axes) if isinstance(axes, list) else axes
     chosen = tuple(range(-len(sizes), 0)) if axes is None and sizes is not None else axes_of(axes, y.ndim)
     for k, i in enumerate(chosen):
         y = transformed(sines, inverse, y, type, None if sizes is None else sizes[k], i, norm)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def centred(shape: Sequence[int], wanted: Sequence[int]) -> tuple[slice, ...]:
 
 def spectral_window(window: Any, n: int) -> Any:
     """scipy.signal's window of `n` places, by its name or by name and parameters."""
-    return np.asarray(sys.modules["scipy.signal"].get_window(window, n))
+    return np.asarray(import_module("scipy.signal").get_window(window, n))
 
 
 def gaussian_weights(sigma: float, truncate: float, radius: int | None) -> Any:
@@ -47,13 +47,13 @@ def gaussian_weights(sigma: float, truncate: float, radius: int | None) -> Any:
 
 def legendre_nodes(n: int) -> tuple[Any, Any]:
     """The places and weights of Gauss and Legendre's rule of n terms on [-1, 1]."""
-    nodes, weights = sys.modules["scipy.special"].roots_legendre(n)
+    nodes, weights = import_module("scipy.special").roots_legendre(n)
     return np.asarray(nodes), np.asarray(weights)
 
 
 def lowpass_weights(rate: int, window: Any) -> Any:
     """The weights with which scipy.signal.resample_poly keeps what a rate `rate` times as low can hold."""
-    return np.asarray(sys.modules["scipy.signal"].firwin(20 * rate + 1, 1.0 / rate, window=window))
+    return np.asarray(import_module("scipy.signal").firwin(20 * rate + 1, 1.0 / rate, window=window))
 
 
 def savgol_weights(n: int, degree: int, order: int) -> Any:

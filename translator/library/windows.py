@@ -14,7 +14,7 @@ import numpy as np
 
 from ..tree import flatten, tree_map
 from .scattering import updated
-from .support import one_axis
+from .support import known, one_axis
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -36,7 +36,8 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     """A copy of `operand` with `update`, of as many axes, at these starts, which are taken as in dynamic_slice; its
     errors, too.
     """
-    return updated(operand, _places(operand.shape, start_indices, update.shape), update, "set")
+    places = _places(operand.shape, start_indices, np.shape(update))
+    return updated(operand, places, update, "set") if places else np.asarray(update, operand.dtype)
 
 
 def _places(shape: tuple[int, ...], starts: Any, sizes: Sequence[int]) -> tuple[slice, ...]:
@@ -201,9 +202,11 @@ def dot_general(
 
 def summed(spelled: str, x: Any, y: Any) -> Any:
     """np.einsum; of bfloat16, for which it has no loop, added in float32. Read, it is np.einsum."""
-    if x.dtype.kind == y.dtype.kind == "V":
-        return np.einsum(spelled, x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-    return np.einsum(spelled, x, y)
+    halves = [a.dtype for a in (x, y) if a.dtype.kind == "V"]
+    if not halves:
+        return np.einsum(spelled, x, y)
+    wide = np.einsum(spelled, *[a.astype(np.float32) if a.dtype.kind in "Vbiu" else a for a in (x, y)])
+    return wide if {x.dtype.kind, y.dtype.kind} & {"f", "c"} else wide.astype(halves[0])
 
 
 def _at_least(x: Any, wanted: Any) -> Any:
@@ -238,7 +241,7 @@ def conv_general_dilated(
     lhs   batch, features in and spatial axes, in the order that `dimension_numbers` says ("NCHW" by default)
     rhs   the kernel: features out, features in / groups, spatial axes ("OIHW" by default)
     """
-    rank = lhs.ndim - 2
+    rank, window_strides = lhs.ndim - 2, known(window_strides)
     if rank < 0 or rhs.ndim != lhs.ndim or len(window_strides) != rank or min((1, *window_strides)) < 1:
         raise ValueError(
             f"a convolution of arrays of {lhs.ndim} and {rhs.ndim} axes with strides {tuple(window_strides)}: both "
@@ -257,7 +260,8 @@ def conv_general_dilated(
     _check_groups(x.shape, w.shape, feature_group_count, batch_group_count)
     y = _correlated(x, w, window_strides, dilation, feature_group_count, batch_group_count)
     out = np.transpose(y, [f"N{spatial}C".index(c) for c in spec_o])
-    return out if preferred_element_type is None else out.astype(preferred_element_type)
+    same = lhs.dtype if lhs.dtype == rhs.dtype else out.dtype  # products of bfloat16 are wider in NumPy
+    return out.astype(preferred_element_type or same)
 
 
 def conv_general_dilated_patches(
@@ -580,15 +584,15 @@ def reduce_window(
     return out
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
-    """The k largest elements along an axis, the largest first, and their places; of equal ones the first."""
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+    """The k largest elements along an axis, the largest first, and their places, a list; of equal ones the first."""
     x = np.moveaxis(operand, axis, -1)
     n = x.shape[-1]
     if not 0 <= k <= n:
         raise ValueError(f"top_k: k is {k}, and the axis has {n} elements")
     order = n - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     places = order[..., :k].astype(np.int32)
-    return np.moveaxis(np.take_along_axis(x, places, -1), -1, axis), np.moveaxis(places, -1, axis)
+    return [np.moveaxis(np.take_along_axis(x, places, -1), -1, axis), np.moveaxis(places, -1, axis)]
 
 
 CALLED: tuple[Callable[..., Any], ...] = (
