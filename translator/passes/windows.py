@@ -141,7 +141,7 @@ class _Facts:
         return s is not None and s.op is ops.IOTA
 
     def run(self, a: Atom) -> Bounds | None:
-        """(low, high) where `a` asks for low <= arange < high: a mask, np.where(the mask, x, 0), or a product of such."""
+        """(low, high) where `a` asks for low <= arange < high: a mask, np.where(mask, x, 0), or a product of such."""
         if a.aval.dtype.kind == "b":
             return self.asked(a)
         s = self.made.get(a) if isinstance(a, Var) else None
