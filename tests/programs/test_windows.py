@@ -56,6 +56,33 @@ def turned(p, x, y):
     return z, w
 
 
+def deviations(p, x, y):
+    for i in range(p.size - 1):
+        if 0 <= p[i] < p[i + 1]:
+            y[i] = np.std(x[p[i] : p[i + 1]])
+
+
+def first_places(p, x, y):
+    for i in range(p.size - 1):
+        if 0 <= p[i] < p[i + 1]:
+            y[i] = np.argmax(x[p[i] : p[i + 1]]) - 2 * np.argmin(y[p[i] : p[i + 1]])
+    return np.argmax(x > 2)
+
+
+def rows(p, x, y):
+    a, b = x.reshape(-1, 1) + np.arange(3), np.outer(y, np.ones(40))
+    columns = (x * 700).astype(np.int64)
+    sums = np.zeros((p.size, 40))
+    for i in range(p.size - 1):
+        part = slice(p[i], p[i + 1])
+        a[part] -= np.sum(a[part], axis=0) / 7.0
+        a[part, 1] *= 2.0
+        sums[i] = x[part] @ b[columns[part]] + np.sum(b[part], axis=0)
+        if 0 <= p[i] < p[i + 1]:
+            b[part] /= np.max(b[part], axis=0) + a[part, :1]
+    return a, b, sums
+
+
 def signs_of_zeros(p, x, y):
     z, w, places = np.full_like(x, -0.0), np.zeros_like(x), np.arange(x.size)
     for i in range(p.size - 1):
@@ -65,11 +92,14 @@ def signs_of_zeros(p, x, y):
     return np.signbit(z), np.signbit(w)
 
 
+SEGMENTS = [scaled, of_other_places, softmax, counted, deviations, first_places, rows, kept, turned, signs_of_zeros]
 ENDS = [[0, 3, 3, 130, 129, 400, 700], [-5, 709, 20, -20, 699], [700, 0], []]
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
-@pytest.mark.parametrize("f", [scaled, of_other_places, softmax, counted, kept, turned, signs_of_zeros])
+@pytest.mark.parametrize(
+    "f", [scaled, of_other_places, softmax, counted, deviations, first_places, rows, kept, turned, signs_of_zeros]
+)
 def test_segments_are_what_they_are_in_numpy(f: Callable[..., Any], target: str) -> None:
     fast = accelerate(f, target=target)
     for ends in ENDS:
@@ -81,7 +111,7 @@ def test_segments_are_what_they_are_in_numpy(f: Callable[..., Any], target: str)
             np.testing.assert_allclose(x, y, rtol=1e-12)
 
 
-@pytest.mark.parametrize("f", [scaled, softmax])
+@pytest.mark.parametrize("f", [scaled, softmax, deviations])
 def test_no_statement_of_the_loop_goes_through_the_whole_array(f: Callable[..., Any]) -> None:
     p, x = np.array([0, 300, 700]), np.ones(700)
     loop = accelerate(f, target="numpy").inspect(p, x, x.copy()).source.partition("in range(2):")[2]

@@ -19,8 +19,9 @@ slice; the rows of a sparse matrix would each cost as much as the whole matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
+from math import prod
 
 import numpy as np
 
@@ -44,15 +45,30 @@ from ..ir import (
     with_blocks,
     with_statements,
 )
-from ..ops.core import NO_ATTRS, At, Attrs, Cast, ContractAttrs, Dyn, Elementwise, Gather, IndexAttrs, ReduceAttrs, Run
+from ..ops.core import (
+    NO_ATTRS,
+    ArgReduceAttrs,
+    At,
+    Attrs,
+    AxesAttrs,
+    Cast,
+    ContractAttrs,
+    Dim,
+    Dyn,
+    Elementwise,
+    Gather,
+    IndexAttrs,
+    ReduceAttrs,
+    Run,
+)
 from ..printing.temporaries import is_adjoint
 from ..records import dataclass
 from ..remake import remake
 
 WIDTH = 128  # of 512, rows of 16 elements take four times as long, and rows of 3,000 as long
+BLOCK = 4 * WIDTH  # elements of a window of an array with more axes than one
+NARROWEST = 8
 SHORTEST = 4 * WIDTH  # below, the whole array is as fast
-
-_RUN = (Run(Dyn(0), WIDTH),)  # the elements of a window
 
 Bounds = tuple[Atom, Atom]
 
@@ -107,6 +123,8 @@ class _Walker:
                 self.carried.add(s.targets[0])
                 self.sums |= {s.targets[0]} if sums else set()
             return new
+        if s.op is ops.ARGMAX:
+            return _first(s, facts)
         return _extreme(s, facts) if s.op in _EXTREMES else _sum(s, facts)
 
 
@@ -123,10 +141,13 @@ class _Facts:
         return s is not None and s.op is ops.IOTA
 
     def run(self, a: Atom) -> Bounds | None:
-        """(low, high) where `a` is a mask that asks for low <= arange < high, or np.where(such a mask, x, 0)."""
+        """(low, high) where `a` asks for low <= arange < high: a mask, np.where(mask, x, 0), or a product of such."""
         if a.aval.dtype.kind == "b":
             return self.asked(a)
         s = self.made.get(a) if isinstance(a, Var) else None
+        if s is not None and s.op is ops.MULTIPLY:  # 0 times 0; times anything else it need not be 0
+            factors = {self.run(x) if x.aval.shape == a.aval.shape else None for x in s.args}
+            return factors.pop() if len(factors) == 1 else None
         if s is None or s.op is not ops.WHERE or not isinstance(s.args[2], Const) or np.any(s.args[2].value):
             return None
         return self.asked(s.args[0])
@@ -138,7 +159,7 @@ class _Facts:
             test = self.maker(pending.pop())
             if test is None:
                 continue
-            if test.op is ops.LOGICAL_AND:
+            if test.op is ops.LOGICAL_AND or _keeps_first_axis(test):
                 pending += test.args
             elif test.op in (ops.GREATER_EQUAL, ops.LESS) and self.is_iota(test.args[0]):
                 end = test.args[1]
@@ -157,49 +178,56 @@ class _Facts:
 
 
 class _Turns:
-    """The loop over the windows of a run, while it is being made."""
+    """The loop over the windows of a run, while it is being made: of slices along the first axis of `arrays`."""
 
-    def __init__(self, s: Apply, run: Bounds, size: int, facts: _Facts) -> None:
+    def __init__(self, s: Apply, run: Bounds, arrays: Sequence[Atom], facts: _Facts) -> None:
         self.s, self.b, self.inner = s, Builder(s.span), Builder(s.span)
+        size = max(a.aval.shape[0] for a in arrays)
+        width = min(WIDTH, max(NARROWEST, min(BLOCK // max(prod(a.aval.shape[1:]), 1) for a in arrays)))
         low, high = (make.number(self.b, end, np.int64) for end in run)
         low, high = make.maximum(self.b, low, 0), make.minimum(self.b, high, size)
-        self.range = Range(low, high, const(WIDTH))
+        self.range = Range(low, high, const(width))
         self.start = Var("c", Aval((), np.dtype(np.int64), weak=True))
-        self.first = make.minimum(self.inner, self.start, size - WIDTH)
-        self.window = _Window(self.inner, facts, size, self.first)
+        self.window = _Window(self.inner, facts, size, width, make.minimum(self.inner, self.start, size - width))
         self.counted = make.greater_equal(self.inner, self.window.positions, self.start)  # the last window overlaps
+
+    def new(self, ndim: int) -> Atom:
+        """Which elements of the window no window before had, for arrays with so many axes."""
+        return make.expand_dims(self.inner, self.counted, range(1, ndim)) if ndim > 1 else self.counted
 
     def part(self, a: Atom) -> Atom | None:
         """The window of `a`, and 0 where a window before had it already."""
-        part = self.window.of(a)
+        part = self.window.of(a, a.aval.ndim)
         zero = const(np.zeros((), a.aval.dtype)[()])
-        return None if part is None else make.where(self.inner, self.counted, part, zero)
+        return None if part is None else make.where(self.inner, self.new(a.aval.ndim), part, zero)
 
-    def finished(self, carried: Var, init: Atom, result: Atom) -> list[Statement] | None:
+    def begun(self, aval: Aval, value: Atom) -> Atom:
+        return make.full(self.b, aval.shape, value, aval.dtype) if aval.shape else value
+
+    def finished(self, carried: Var, init: Atom, result: Atom, target: Var | None = None) -> list[Statement] | None:
         if result.aval != carried.aval:
             return None
         body = self.inner.block((self.start, carried), (result,))
-        self.b.append(For(self.s.targets, self.range, (init,), body, span=self.s.span))
+        self.b.append(For((target or self.s.targets[0],), self.range, (init,), body, span=self.s.span))
         return self.b.statements
 
 
 def _sum(s: Apply, facts: _Facts) -> list[Statement] | None:
-    """A sum of what is 0 outside of a run, or the product of two such vectors."""
-    size = _summed(s)
-    if size is None or size < SHORTEST:
+    """A sum along the first axis of what is 0 outside of a run, or the product of two such arrays."""
+    if not _sums_first_axis(s) or s.args[0].aval.shape[0] < SHORTEST:
         return None
     runs = [facts.run(a) for a in s.args]
     run = runs[0]
     if run is None or any(r != run for r in runs):
         return None
-    turns = _Turns(s, run, size, facts)
+    turns = _Turns(s, run, s.args, facts)
     total = Var("s", s.targets[0].aval)
     parts = [turns.part(a) for a in s.args]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
     added = make.add(turns.inner, total, remake(turns.inner, s.op, known, s.attrs))
-    return turns.finished(total, const(np.zeros((), total.aval.dtype)[()]), added)
+    return turns.finished(total, turns.begun(total.aval, const(np.zeros((), total.aval.dtype)[()])), added)
 
 
 _EXTREMES: dict[object, Elementwise] = {ops.MAX: ops.MAXIMUM, ops.MIN: ops.MINIMUM, ops.ANY: ops.LOGICAL_OR}
@@ -208,7 +236,7 @@ _EXTREMES: dict[object, Elementwise] = {ops.MAX: ops.MAXIMUM, ops.MIN: ops.MINIM
 def _extreme(s: Apply, facts: _Facts) -> list[Statement] | None:
     """The largest or smallest number of a run, or whether any element of it is True."""
     a = s.args[0]
-    if a.aval.ndim != 1 or s.targets[0].aval.shape or a.aval.shape[0] < SHORTEST:
+    if not _reduces_first_axis(s) or a.aval.shape[0] < SHORTEST:
         return None
     neutral: Atom = const(np.bool_(False))
     mask = a
@@ -220,16 +248,37 @@ def _extreme(s: Apply, facts: _Facts) -> list[Statement] | None:
     run = facts.asked(mask) if mask.aval.dtype.kind == "b" else None
     if run is None:
         return None
-    turns = _Turns(s, run, a.aval.shape[0], facts)
-    if s.op is ops.ANY and facts.asks_no_more(mask):
+    turns = _Turns(s, run, [a], facts)
+    if s.op is ops.ANY and not s.targets[0].aval.shape and facts.asks_no_more(mask):
         turns.b.append(Apply(s.targets, ops.LESS, (turns.range.start, turns.range.stop), NO_ATTRS, s.span))
         return turns.b.statements
-    part = turns.window.of(a)
+    part = turns.window.of(a, a.aval.ndim)
     if part is None:
         return None
     best = Var("s", s.targets[0].aval)
     found = make.elementwise(turns.inner, _EXTREMES[s.op], best, remake(turns.inner, s.op, [part], s.attrs))
-    return turns.finished(best, neutral, found)
+    return turns.finished(best, turns.begun(best.aval, neutral), found)
+
+
+def _first(s: Apply, facts: _Facts) -> list[Statement] | None:
+    """The place of the first True of a mask that asks for a run, 0 where there is none."""
+    mask, size = s.args[0], _length(s.args[0])
+    run = facts.asked(mask) if mask.aval.shape == (size,) and size >= SHORTEST and facts.run(mask) else None
+    if run is None or s.attrs != ArgReduceAttrs(0):
+        return None
+    turns = _Turns(s, run, [mask], facts)
+    part = turns.window.of(mask, 1)
+    if part is None:
+        return None
+    inner, place = turns.inner, Var("k", s.targets[0].aval)
+    here = make.add(inner, make.argmax(inner, part, 0), turns.window.first)
+    nearest = make.minimum(inner, place, make.where(inner, make.any(inner, part), here, size))
+    found = Var("k", s.targets[0].aval)
+    if turns.finished(place, const(np.int64(size)), make.astype(inner, nearest, np.int64), found) is None:
+        return None
+    nowhere = make.equal(turns.b, found, size)
+    turns.b.append(Apply(s.targets, ops.WHERE, (nowhere, const(np.int64(0)), found), NO_ATTRS, s.span))
+    return turns.b.statements
 
 
 def _is_neutral(a: Atom, s: Apply) -> bool:
@@ -248,43 +297,43 @@ def _is_neutral(a: Atom, s: Apply) -> bool:
 def _stored(s: Apply, place: int, facts: _Facts) -> list[Statement] | None:
     """np.where(mask of a run, value, array): the elements of the run are stored into the array."""
     mask, value, old = s.args
-    if place != 2 or not isinstance(old, Var) or old.aval != s.targets[0].aval or old.aval.ndim != 1:
+    if place != 2 or not isinstance(old, Var) or old.aval != s.targets[0].aval:
         return None
-    size = old.aval.shape[0]
-    run = facts.asked(mask) if size >= SHORTEST and mask.aval.shape == (size,) else None
+    ndim, size = old.aval.ndim, _length(old)
+    run = facts.asked(mask) if size >= SHORTEST and (mask.aval.ndim, _length(mask)) == (ndim, size) else None
     if run is None:
         return None
-    turns = _Turns(s, run, size, facts)
+    turns = _Turns(s, run, [old], facts)
     current = Var(old.hint, old.aval)
     elements = turns.window.stored_into(old, current)
-    inside, new = turns.window.of(mask), turns.window.of(value)
+    inside, new = turns.window.of(mask, ndim), turns.window.of(value, ndim)
     if inside is None or new is None:
         return None
-    inside = make.logical_and(turns.inner, turns.counted, inside)
+    inside = make.logical_and(turns.inner, turns.new(ndim), inside)
     chosen = make.where(turns.inner, inside, new, elements)
-    return turns.finished(current, old, make.put(turns.inner, current, chosen, _RUN, (turns.first,)))
+    return turns.finished(current, old, turns.window.put(make.put, current, chosen))
 
 
 def _added(s: Apply, place: int, facts: _Facts) -> list[Statement] | None:
     """What is 0 outside of a run, added to an array or to some places of it."""
     old, added = s.args[place], s.args[1 - place] if place < 2 else None
-    if not isinstance(old, Var) or added is None or added.aval.ndim != 1 or (s.op is ops.PUT_ADD and place):
+    if not isinstance(old, Var) or added is None or (s.op is ops.PUT_ADD and place):
         return None
-    size = added.aval.shape[0]
+    size = _length(added)
     run = facts.run(added) if size >= SHORTEST else None
-    if run is None or (s.op is ops.ADD and old.aval.shape != (size,)):
+    if run is None or (s.op is ops.ADD and old.aval.shape != added.aval.shape):
         return None
-    turns = _Turns(s, run, size, facts)
+    turns = _Turns(s, run, [added], facts)
     current = Var(old.hint, old.aval)
     turns.window.stored_into(old, None)
     part = turns.part(added)
     if part is None:
         return None
     if s.op is ops.ADD:
-        return turns.finished(current, old, make.put_add(turns.inner, current, part, _RUN, (turns.first,)))
-    places = [turns.window.of(a) for a in s.args[2:] if a.aval.shape == (size,)]
+        return turns.finished(current, old, turns.window.put(make.put_add, current, part))
+    places = [turns.window.of(a, 1) for a in s.args[2:] if a.aval.shape == (size,)]
     known = [a for a in places if a is not None]
-    if not _gathers_only(s.attrs) or len(known) < len(s.args) - 2:
+    if not _begins_with_gather(s.attrs) or len(known) < len(s.args) - 2:
         return None
     return turns.finished(current, old, remake(turns.inner, s.op, [current, part, *known], s.attrs))
 
@@ -330,56 +379,81 @@ def _is_fresh(block: Block, a: Atom) -> bool:
     return isinstance(a, Const)
 
 
-def _summed(s: Apply) -> int | None:
-    """The length of the vectors that the statement sums over."""
+def _length(a: Atom) -> int:
+    return a.aval.shape[0] if a.aval.shape else 0
+
+
+def _reduces_first_axis(s: Apply) -> bool:
+    return isinstance(s.attrs, ReduceAttrs) and s.attrs.axes == (0,)
+
+
+def _sums_first_axis(s: Apply) -> bool:
     match s.op, s.attrs:
-        case ops.SUM, ReduceAttrs(axes=(0,), keepdims=False) if s.args[0].aval.ndim == 1:
-            return s.args[0].aval.shape[0]
-        case ops.CONTRACT, ContractAttrs(lhs=lhs, rhs=rhs, out=()) if lhs == rhs and len(lhs) == 1:
-            return s.args[0].aval.shape[0]
-    return None
+        case ops.SUM, _:
+            return _reduces_first_axis(s)
+        case ops.CONTRACT, ContractAttrs(lhs=(label, *_), rhs=(other, *_), out=out):
+            return label == other and label not in out
+    return False
 
 
 class _Window:
-    """The values of a block at the places `first : first + WIDTH` of its vectors."""
+    """The values of a block at the places `first : first + width` of their first axis."""
 
-    def __init__(self, b: Builder, facts: _Facts, size: int, first: Atom) -> None:
-        self.b, self.facts, self.size, self.first = b, facts, size, first
-        self.positions = make.add(b, make.iota(b, WIDTH), first)
+    def __init__(self, b: Builder, facts: _Facts, size: int, width: int, first: Atom) -> None:
+        self.b, self.facts, self.size, self.width, self.first = b, facts, size, width, first
+        self.positions = make.add(b, make.iota(b, width), first)
         self.found: dict[Atom, Atom | None] = {}
         self.stored: Atom | None = None
+
+    def dims(self, a: Atom) -> tuple[Dim, ...]:
+        return (Run(Dyn(0), self.width), *(Run(0, n) for n in a.aval.shape[1:]))
+
+    def put(self, store: Callable[..., Atom], array: Atom, value: Atom) -> Atom:
+        return store(self.b, array, value, self.dims(array), (self.first,))
 
     def stored_into(self, old: Atom, current: Atom | None) -> Atom | None:
         """The loop stores into `old`, which is `current` in its body: other elements of it are not read there."""
         self.stored = old
-        self.found[old] = None if current is None else make.index(self.b, current, _RUN, (self.first,))
+        self.found[old] = None if current is None else make.index(self.b, current, self.dims(old), (self.first,))
         return self.found[old]
 
-    def of(self, a: Atom) -> Atom | None:
-        """The window of a vector, the number itself; None where it cannot be had without the whole vector."""
-        if a.aval.shape == ():
+    def of(self, a: Atom, ndim: int) -> Atom | None:
+        """The window of an array with `ndim` axes, or what is repeated along the first of them as it is.
+
+        None where the window cannot be had without the whole array.
+        """
+        if a.aval.ndim < ndim or a.aval.shape[0] == 1:
             return a
         if a not in self.found:
-            self.found[a] = self._made(a)
+            made = self._made(a) if a.aval.shape[0] == self.size and not isinstance(a, Const) else None
+            right = made is not None and made.aval.shape == (self.width, *a.aval.shape[1:])
+            self.found[a] = made if right else None
         return self.found[a]
 
     def _made(self, a: Atom) -> Atom | None:
-        if a.aval.shape != (self.size,) or isinstance(a, Const):
-            return None
         if self.facts.is_iota(a) and a.aval.dtype == np.int64:
             return self.positions
-        s = self.facts.made.get(a)
+        s = self.facts.made.get(a) if isinstance(a, Var) else None
         if s is None:  # made outside of the loop, or carried by it
-            return make.index(self.b, a, _RUN, (self.first,))
+            return make.index(self.b, a, self.dims(a), (self.first,))
+        args: list[Atom | None]
         if isinstance(s.op, Elementwise | Cast):
-            args = [self.of(x) for x in s.args]
-        elif s.op is ops.INDEX and _gathers_only(s.attrs) and s.args[0] is not self.stored:
-            args = [s.args[0], *(self.of(x) for x in s.args[1:])]
+            args = [self.of(x, a.aval.ndim) for x in s.args]
+        elif _keeps_first_axis(s):
+            args = [self.of(s.args[0], s.args[0].aval.ndim)]
+        elif s.op is ops.INDEX and _begins_with_gather(s.attrs) and s.args[0] is not self.stored:
+            args = [s.args[0], *(self.of(x, 1) for x in s.args[1:])]
         else:
             return None
         known = [x for x in args if x is not None]
         return remake(self.b, s.op, known, s.attrs) if len(known) == len(args) else None
 
 
-def _gathers_only(attrs: Attrs) -> bool:
-    return isinstance(attrs, IndexAttrs) and all(isinstance(d, Gather | At) for d in attrs.dims)
+def _keeps_first_axis(s: Apply) -> bool:
+    return s.op is ops.EXPAND_DIMS and isinstance(s.attrs, AxesAttrs) and 0 not in s.attrs.axes
+
+
+def _begins_with_gather(attrs: Attrs) -> bool:
+    dims = attrs.dims if isinstance(attrs, IndexAttrs) else ()
+    picks = [d for d in dims if not isinstance(d, At)]
+    return bool(picks) and isinstance(picks[0], Gather)
