@@ -135,6 +135,7 @@ def test_half_precision_stays_half() -> None:
         untraced.lax.conv_general_dilated(half, half[:, :, :3, :3], (1, 1), "VALID"),
         untraced.lax.dot(half[0, 0], np.ones((5, 2), np.int16)),
         untraced.numpy.linalg.norm(half[0], axis=(1, 2)),
+        grad(lambda k: untraced.lax.conv_general_dilated(half, k, (1, 1), "VALID").sum())(half[:, :, :3, :3]),
     ):
         assert got.dtype == half.dtype
     with tempfile.TemporaryFile() as file:
