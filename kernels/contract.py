@@ -20,7 +20,7 @@ from ..translator.records import dataclass
 from .facts import Facts, precision
 from .program import GroupPlan, Launch, header, make_launch
 from .source.dialects import CUDA, accumulator, is_half
-from .source.layout import Strides
+from .source.maps import Strides
 from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
 SUMMED = {"float16": 64, "bfloat16": 64, "float32": 16, "float64": 16}  # summed elements a step

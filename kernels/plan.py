@@ -18,7 +18,7 @@ from .contract import plan_contract
 from .loops.device import plan_loop
 from .loops.lane_blocks import plan_lane_block
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
-from .rows.beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, lies_beside, plan_beside
+from .rows.beside import BESIDE, FEWEST_ROWS, LONGEST_ROW, is_near, lies_beside, plan_beside
 from .rows.firsts import First
 from .rows.held import plan_held
 from .rows.parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
@@ -29,8 +29,9 @@ from .settling.turned import fetched_again, plan_turned, turn_of
 from .source.body import Body, Pass
 from .source.dialects import accumulator
 from .source.helpers import HELPERS
-from .source.layout import Access, Strides
+from .source.layout import Access
 from .source.lower import lower
+from .source.maps import Strides
 from .source.names import RESERVED, Names
 from .source.values import Call, Fold, Inside, Load, Look, Lowered, Position, Scan
 
@@ -57,8 +58,8 @@ def plan(
 ) -> GroupPlan:
     """Kernels for a group whose body needs no decomposition (see `decompose`). `shared`: bytes that a block may have.
 
-    `strides`, in elements, of arguments that are not in C order; `scalars`: arguments passed by value (default: all
-    0-d ones). Raises UnsupportedError for what the kernels cannot express.
+    `strides`, in elements, of arguments (and, by `~k`, of results) that are not in C order; `scalars`: arguments passed
+    by value (default: all 0-d ones). Raises UnsupportedError for what the kernels cannot express.
     """
     by_value = (
         scalars if scalars is not None else frozenset(i for i, p in enumerate(fused.body.params) if not p.aval.shape)
@@ -228,7 +229,8 @@ def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -
 def _few_beside(fused: Fused, body: Body) -> bool:
     """Whether so many rows lie beside each other, and are so short, that each is one thread's, or few threads'."""
     few = body.layout.columns <= FEW_COLUMNS and body.layout.rows >= FEWEST_ROWS
-    return fused.kind == "reduce" and few and walks_neighbours(body) and not own_parted(fused)
+    near = any(is_near(body, a) for a in body.accesses.values())
+    return fused.kind == "reduce" and few and near and not own_parted(fused)
 
 
 def _plan_few_beside(body: Body, heading: list[str], name: str) -> Launch:
@@ -293,6 +295,8 @@ def _pack_of(body: Body) -> int:
     axis = layout.outer[-1].members[-1]
     steps = {a.strides[axis] for a in body.accesses.values()}
     if 1 not in steps or not steps <= {0, 1} or any(a.offset for a in body.accesses.values()):
+        return 0
+    if not all(body.packs(body.stored_at(o)) for o in body.lowered.outputs):
         return 0
     loads = [v for v in body.lowered.values if isinstance(v.source, Load) and body.packs(body.accesses[id(v)])]
     widest = max(d.itemsize for d in (*(v.dtype for v in loads), *(o.dtype for o in body.lowered.outputs)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from ..translator.passes.groups import spans_of
 from ..translator.records import dataclass
 from .source.body import DIALECTS, Body
 from .source.dialects import Cuda, Triton, carrier
-from .source.layout import INT32, Access, Layout, Strides, access_of, decomposition, divider, make_layout
+from .source.layout import INT32, Access, Layout, access_of, decomposition, divider, make_layout
+from .source.maps import Strides
 from .source.render import render
 from .source.values import Load, Look, Lowered
 
@@ -104,7 +106,10 @@ class GroupPlan:
 
 
 def prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int, Strides]) -> Body:
-    """Addresses of all loads and stores, the layout that they allow, and the writer of the kernel's lines."""
+    """Addresses of all loads and stores, the layout that they allow, and the writer of the kernel's lines.
+
+    `strides`: in elements, of argument i, and of result k by `~k`, where they are not in C order.
+    """
     ndim = len(lowered.domain)
     accesses: dict[int, Access] = {}
     looked: dict[int, Strides] = {}
@@ -115,7 +120,9 @@ def prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int,
             accesses[id(v)] = access_of(v.source.map, own, ndim)
             if isinstance(v.source, Look):
                 looked[v.source.param] = own
-    stores = [access_of(o.map, c_strides(o.aval_shape), ndim) for o in lowered.outputs]
+    for k, o in enumerate(lowered.outputs):
+        lowered.outputs[k] = replace(o, strides=strides.get(~k, o.strides))
+    stores = [access_of(o.map, o.strides, ndim) for o in lowered.outputs]
     layout = make_layout(lowered, [*accesses.values(), *stores])
     layout.wide = layout.wide or any(fused.body.params[p].aval.size > INT32 for p in looked)
     return Body(lowered, layout, accesses, DIALECTS[language], looked)

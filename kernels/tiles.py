@@ -18,9 +18,9 @@ from ..translator.passes.alignment import is_free
 from ..translator.records import dataclass
 from .source.body import DIALECTS, Body
 from .source.dialects import Cuda, Triton
-from .source.layout import Access, Space, Strides, access_of, decomposition, layout_over
+from .source.layout import Access, Space, access_of, decomposition, layout_over
 from .source.lower import lower
-from .source.maps import FIXED, Map, Term
+from .source.maps import FIXED, Map, Strides, Term
 from .source.names import Names
 from .source.values import Load, Lowered, Number, Output, Position, Value
 
@@ -67,7 +67,7 @@ class Tile(Body):
         stored: bool,
     ) -> None:
         results = lowered.outputs if stored else []
-        stores = [access_of(o.map, c_strides(o.aval_shape), len(lowered.domain)) for o in results]
+        stores = [access_of(o.map, o.strides, len(lowered.domain)) for o in results]
         spaces = [(a, i.variable, i.extent_name) for a, i in zip(axes, indices, strict=True)]
         super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, dialect)
         self.neighbour = "lane"

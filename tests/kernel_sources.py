@@ -166,6 +166,33 @@ def decaying(x: Any) -> Any:
     return np.sum(y)
 
 
+def forces(places: Any, masses: Any) -> Any:
+    d = places[:, None] - places
+    square = np.sum(d * d, axis=2) + 1e-3
+    return np.sum(d * (masses / (square * np.sqrt(square)))[..., None], axis=1)
+
+
+def rotated(x: Any, cosines: Any, sines: Any) -> Any:
+    even, odd = x[:, ::2], x[:, 1::2]
+    return np.stack([even * cosines - odd * sines, even * sines + odd * cosines], axis=-1).reshape(x.shape)
+
+
+def pooled(x: Any, weights: Any) -> Any:
+    n, height, width = x.shape
+    windows = np.maximum(x, 0).reshape(n, height // 2, 2, width // 2, 2)
+    return np.sum(windows.max(axis=(2, 4)) * weights)
+
+
+def group_norm(x: Any, gain: Any, bias: Any) -> Any:
+    t = x.reshape(x.shape[0], 8, x.shape[1] // 8, x.shape[2])
+    t = (t - np.mean(t, axis=(2, 3), keepdims=True)) / np.sqrt(np.var(t, axis=(2, 3), keepdims=True) + 1e-5)
+    return t.reshape(x.shape) * gain[:, None] + bias[:, None]
+
+
+def normalised(x: Any, gain: Any, bias: Any, d_y: Any) -> Any:
+    return np.sum(layer_norm(x, gain, bias) * d_y)
+
+
 def f(*shape: int) -> Aval:
     return Aval(shape, np.dtype(np.float32))
 
@@ -192,6 +219,11 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_of_columns": (softmax_of_columns, (f(64, 200, 304),)),
     "layer_norm": (layer_norm, (f(512, 768), f(768), f(768))),
     "layer_norm_of_long_rows": (layer_norm, (f(512, 100_000), f(100_000), f(100_000))),
+    "layer_norm_gradient": (grad(normalised, (0, 1, 2)), (f(512, 768), f(768), f(768), f(512, 768))),
+    "group_norm": (group_norm, (f(32, 64, 256), f(64), f(64))),
+    "pooled_gradient": (grad(pooled), (f(64, 64, 64), f(64, 32, 32))),
+    "forces": (forces, (f(4096, 3), f(4096))),
+    "rotated": (rotated, (f(2048, 128), f(2048, 64), f(2048, 64))),
     "cross_entropy": (cross_entropy, (f(512, 1000), f(512, 1000))),
     "best": (best, (f(512, 1000), f(1000))),
     "log_of_sum": (products.log_of_sum, (f(1 << 24),)),

@@ -35,11 +35,15 @@ from .passes.across import across
 from .passes.branches import joined_branches
 from .passes.certain import certain
 from .passes.columns import columns
+from .passes.components import components
 from .passes.counters import counters
 from .passes.dead import dead_code
 from .passes.dots import dots
 from .passes.extremes import extremes
+from .passes.finer import finer
 from .passes.fuse import fuse
+from .passes.interleaved import interleaved
+from .passes.joins import joins
 from .passes.kinds import kinds
 from .passes.ones import ones
 from .passes.partitions import partitions
@@ -49,6 +53,7 @@ from .passes.sliding import sliding
 from .passes.tapes import tapes
 from .passes.ties import ties
 from .passes.turns import turns
+from .passes.weighted import weighted
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
 from .reading.core.guards import Guard
@@ -132,8 +137,9 @@ def grouped(function: Function) -> Function:
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
-    made = everywhere(function, lambda f: counters(ones(extremes(certain(f)))))
-    return fuse(made, on_the_host(made))
+    for each in (interleaved, joins, finer, certain, extremes, weighted, components, ones, counters):
+        function = everywhere(function, each)
+    return fuse(function, on_the_host(function))
 
 
 def without_lists(function: Function) -> Function:

@@ -24,7 +24,7 @@ from ..facts import Facts, precision
 from ..program import GroupPlan, Launch, header, make_launch
 from ..rows.parts import ENOUGH_BLOCKS
 from ..source.dialects import CUDA, accumulator, is_half
-from ..source.layout import Strides
+from ..source.maps import Strides
 from ..tiles import Held, Index, Tile, Tiles, applies, behind, neighbours, statements_for
 from .causal import WORTH, reach_of, seen_beyond
 from .gradient import plan_gradient, reach_groups_of_gradient

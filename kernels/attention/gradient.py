@@ -21,7 +21,7 @@ import numpy as np
 from ...translator.ir import Fused, Var
 from ..contract import SUMMED
 from ..program import GroupPlan
-from ..source.layout import Strides
+from ..source.maps import Strides
 from ..tiles import Tiles, applies, statements_for
 from .causal import WORTH, Beyond, reach_of, seen_beyond, vanishes_behind
 from .gradient_cuda import CudaGradient

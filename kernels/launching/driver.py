@@ -38,6 +38,7 @@ from ...translator.ir import (
     walk,
 )
 from ...translator.ops.core import At, Cast, ContractAttrs, CreateAttrs, Dyn, Elementwise, IndexAttrs, Linalg, Put, Run
+from ...translator.ops.shapes import c_strides
 from ...translator.passes.alignment import nbytes
 from ...translator.passes.groups import spans_of
 from ...translator.printing.lifetimes import Lifetimes, stores
@@ -54,7 +55,7 @@ from .arrays import fits, no_negative_exponents, number
 from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
 from .host_lines import HostLines, Made, tupled
-from .pieces import Piece, pieces_of, text_of
+from .pieces import Piece, axis_of, pieces_of, text_of
 from .steps import (
     LOOPS,
     Group,
@@ -333,8 +334,10 @@ class _Writer(HostLines):
             for i, (f, a) in enumerate(zip(forms, args, strict=True))
             if isinstance(f, Strided) and f != in_order(a.aval.shape)
         }
+        pieces = [(k, self.pieces[t]) for k, t in enumerate(targets) if t in self.pieces]
+        strides.update((~k, p.strides) for k, p in pieces if axis_of(p.joined))
         self.launches(group, group.plan_for(strides, scalars), targets, args)
-        self.forms.update((t, in_order(t.aval.shape)) for t in targets)
+        self.forms.update((t, Strided(strides.get(~k, c_strides(t.aval.shape)))) for k, t in enumerate(targets))
 
     def launches(self, group: Group, chosen: GroupPlan, targets: Sequence[Var], args: Sequence[Atom]) -> None:
         inputs = [self.atom(a) for a in args]
@@ -367,11 +370,11 @@ class _Writer(HostLines):
 
     def join(self, s: Apply) -> None:
         """A concatenation whose pieces lie there, all or some."""
-        (t,), whole, first = s.targets, self.wholes[id(s)], 0
+        (t,), whole, first, axis = s.targets, self.wholes[id(s)], 0, axis_of(s)
         for a in s.args:
-            last = first + a.aval.shape[0]
+            last = first + a.aval.shape[axis]
             if a not in self.placed:
-                self.line(f"{whole}[{first}:{last}] = {self.atom(a)}")
+                self.line(f"{whole}[{':, ' * axis}{first}:{last}] = {self.atom(a)}")
             first = last
         self.line(f"{self.names[t]} = {whole}")
         self.line(f"del {whole}")

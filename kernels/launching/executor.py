@@ -25,7 +25,7 @@ from ..facts import H200, Facts
 from ..plan import single
 from ..program import Launch, Program
 from ..settling.settle import settle
-from ..source.layout import Strides
+from ..source.maps import Strides
 from .arrays import NUMBERS, is_host
 from .backend import Backend
 from .driver import Driver, write_driver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...translator.ir import Shape
 from ...translator.ops.shapes import c_strides
 from ...translator.records import dataclass
-from ..source.layout import Strides
+from ..source.maps import Strides
 
 
 @dataclass(frozen=True, slots=True)

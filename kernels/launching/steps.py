@@ -13,7 +13,7 @@ from ..loops.checks import Failure
 from ..plan import plan, single
 from ..program import Argument, GroupPlan, Launch
 from ..settling.decompose import decompose
-from ..source.layout import Strides
+from ..source.maps import Strides
 from .arrays import apply_on, in_python, is_host, product_order, store
 from .backend import Backend
 
@@ -43,7 +43,8 @@ class Group:
             self.fused, self.refusal = None, str(error)
 
     def plan_for(self, strides: dict[int, Strides], scalars: frozenset[int]) -> GroupPlan:
-        """Kernels for arguments some of which are numbers, `scalars`, or not in C order: `strides`, in elements."""
+        """Kernels for arguments some of which are numbers, `scalars`, or not in C order: `strides`, in elements, of
+        results by `~k`."""
         assert self.fused is not None
         key = (scalars, *strides.items())
         found = self.plans.get(key)

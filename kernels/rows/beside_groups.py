@@ -20,7 +20,9 @@ from ...translator.ir import Apply, Block, Fused, Statement, Var, inputs_of
 from ...translator.ops.core import Reduce, ReduceAttrs, Reshape
 from ...translator.passes.groups import LONGEST, close
 from ..grouping import fits, inline, is_pointwise, replaced, users_of
-from .beside import BESIDE, FEWEST_ROWS, LONGEST_ROW
+from .beside import FEWEST_ROWS, LONGEST_ROW
+
+NEIGHBOURS = 16  # rows that lie beside each other in one piece: two sectors of float32
 
 
 def with_rows_beside(block: Block, language: str) -> Block:
@@ -45,10 +47,18 @@ def _starts(s: Statement) -> bool:
         return False
     shape, axes = found.args[0].aval.shape, found.attrs.axes
     length = math.prod(shape[a] for a in axes)
-    neighbours = math.prod(shape[max(axes) + 1 :])
-    in_one = axes == tuple(range(axes[0], axes[-1] + 1))
     rows = found.args[0].aval.size // max(length, 1)
-    return in_one and neighbours >= BESIDE and 1 < length <= LONGEST_ROW and rows >= FEWEST_ROWS
+    if not 1 < length <= LONGEST_ROW or rows < FEWEST_ROWS:
+        return False
+    kept = [k for k, n in enumerate(shape) if k not in axes and n != 1]
+    step = math.prod(shape[kept[-1] + 1 :])
+    if step > 1:  # windows
+        return step < length
+    return math.prod(shape[max(axes) + 1 :]) >= NEIGHBOURS
+
+
+def _is_view(s: Statement) -> bool:
+    return isinstance(s, Apply) and isinstance(s.op, Reshape) and s.op.name != "transpose"
 
 
 def _around(block: Block, first: Statement, users: Mapping[Var, set[int]], language: str) -> Block | None:
@@ -64,12 +74,13 @@ def _around(block: Block, first: Statement, users: Mapping[Var, set[int]], langu
         reads = not made.isdisjoint(inputs_of(s))
         along = is_pointwise(s) and all(t.aval.shape == domain for t in s.targets)
         again = own is not None and own.args[0].aval.shape == domain and own.attrs.axes == attrs.axes  # type: ignore
-        views = isinstance(s, Apply) and isinstance(s.op, Reshape) and s.op.name != "transpose"
-        if reads and (along or again or views) and late.isdisjoint(inputs_of(s)):
+        if reads and (along or again or _is_view(s)) and late.isdisjoint(inputs_of(s)):
             chosen.append(s)
             made.update(s.targets)
         else:
             late.update(s.targets)
+    while lone := [s for s in chosen if _is_view(s) and not any(t in inputs_of(c) for c in chosen for t in s.targets)]:
+        chosen = [s for s in chosen if s not in lone]  # views of what leaves the kernel
     inside = {*map(id, chosen)}
     targets = [t for s in chosen for t in s.targets if users.get(t, set()) - inside]
     statements = [b for s in chosen for b in inline(s)]

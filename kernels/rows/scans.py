@@ -20,8 +20,9 @@ from ..loops.reductions import RUNNING
 from ..program import GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from ..source.body import Body
 from ..source.dialects import accumulator
-from ..source.layout import Layout, Strides
+from ..source.layout import Layout
 from ..source.lower import lower
+from ..source.maps import Strides
 from ..source.values import Fold, Load, Look, Lowered, Number, Output, Position, Scan, Value
 from .neighbours import Neighbours
 from .parts import ENOUGH_BLOCKS, Chunks, chunks_of, first_stage
@@ -105,7 +106,7 @@ def _folds(fused: Fused, scalars: frozenset[int], language: str, strides: Mappin
         if isinstance(v.source, Scan)
     ]
     lowered.values = [*needed(lowered, [a for f in folds for a in f.args]), *folds]
-    lowered.outputs = [Output(f, (), f.dtype, (), False) for f in folds]
+    lowered.outputs = [Output(f, (), f.dtype, (), False, ()) for f in folds]
     return prepare(fused, lowered, language, strides)
 
 

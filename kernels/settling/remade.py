@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from ...translator.ir import Apply, Block, Fused, Var
-from ...translator.ops.core import Cast, Contract, Elementwise, Put
+from ...translator.ir import Apply, Block, Fused, Statement, Var
+from ...translator.ops.core import Cast, Contract, Elementwise, Put, Reduce
 from ...translator.passes.alignment import is_free, nbytes
-from ...translator.passes.groups import LONGEST, close
+from ...translator.passes.groups import LONGEST, close, kind_of
 from ...translator.passes.units import BITS, COSTLY
 from ...translator.records import dataclass
 from ..facts import Facts
@@ -24,7 +24,7 @@ from ..grouping import fits, inline, replaced, users_of
 from ..source.powers import exponent_of
 from ..tiles import behind, statements_for
 
-MAKERS, READERS = ("pointwise", "contract", "row"), ("pointwise", "contract", "row", "reduce")
+MAKERS = READERS = ("pointwise", "contract", "row", "reduce")
 OPERATIONS = {**dict.fromkeys(COSTLY, 32.0), "divide": 12.0, "sqrt": 12.0, **dict.fromkeys(BITS, 100.0)}
 
 
@@ -32,6 +32,7 @@ def with_remade(block: Block, language: str, facts: Facts) -> Block:
     """The block with each group's values made again where that moves less."""
     tried: set[tuple[int, int]] = set()
     kept: list[Fused] = []  # whose ids are in `tried`
+    block = _grouped(block)
     users, changed = users_of(block), _changed(block)
     while (pair := _next(block, tried)) is not None:
         maker, reader = pair
@@ -42,7 +43,20 @@ def with_remade(block: Block, language: str, facts: Facts) -> Block:
             first, second = found
             block = replaced(block, {id(maker): [first] if first is not None else [], id(reader): [second]})
             users, changed = users_of(block), _changed(block)
-    return block
+    return replaced(block, {id(s): inline(s) for s in block.statements if _is_lone(s)})
+
+
+def _grouped(block: Block) -> Block:
+    """The block with its lone reductions of what groups make as groups, too."""
+    made = {t for s in block.statements if isinstance(s, Fused) and s.kind in MAKERS for t in s.targets}
+    lone = [s for s in block.statements if isinstance(s, Apply) and isinstance(s.op, Reduce) and s.args[0] in made]
+    return replaced(block, {id(s): [close([s], s.targets, kind_of(s))] for s in lone})
+
+
+def _is_lone(s: Statement) -> bool:
+    if not isinstance(s, Fused) or len(s.body.statements) > 1:
+        return False
+    return isinstance(s.body.statements[0], Apply) and isinstance(s.body.statements[0].op, Reduce)
 
 
 def _next(block: Block, tried: Set[tuple[int, int]]) -> tuple[Fused, Fused] | None:

@@ -24,9 +24,10 @@ from ..program import GroupPlan, Launch, header, make_launch
 from ..rows.parts import MANY_BLOCKS
 from ..source.body import DIALECTS, Body
 from ..source.dialects import is_half, working
-from ..source.layout import INT32, Access, Strides, access_of, layout_over
+from ..source.layout import INT32, Access, access_of, layout_over
 from ..source.looks import choices_of, chosen_address, size_of
 from ..source.lower import lower, store_of
+from ..source.maps import Strides
 from ..source.values import Load, Look, Lowered, Value
 
 THREADS = 256

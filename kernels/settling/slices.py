@@ -24,7 +24,7 @@ from ...translator.ops.core import At, Concatenate, Create, Elementwise, IndexAt
 from ...translator.passes.alignment import is_free, nbytes
 from ...translator.passes.groups import LONGEST, close
 from ..facts import Facts
-from ..grouping import fits, inline, is_elementwise, is_pointwise, replaced, users_of
+from ..grouping import fits, inline, is_pointwise, replaced, users_of
 from ..source.lower import lower
 
 AGAIN = 2.5  # values that a kernel computes for each of its parts: neighbours of what it makes are made again
@@ -82,7 +82,7 @@ def _gathered(block: Block, last: Statement, every: bool) -> list[Statement]:
 
 
 def _joins(m: Statement, every: bool) -> bool:
-    return is_elementwise(m) or _is_joined(m) or (isinstance(m, Apply) and is_free(m)) or (every and _is_static(m))
+    return is_pointwise(m) or _is_joined(m) or (isinstance(m, Apply) and is_free(m)) or (every and _is_static(m))
 
 
 def _is_dear(m: Statement) -> bool:

@@ -10,16 +10,15 @@ import numpy as np
 
 from ...translator.errors import Diagnostic, UnsupportedError
 from ...translator.ir import DType
-from ...translator.ops.shapes import c_strides
 from ...translator.records import dataclass
 from ..loops.reductions import RUNNING
 from ..rows.divisors import Divisors, is_by_one_number
 from ..rows.online import gather, online_of
 from ..settling.loose import contracted, loose_values, normal_roots
 from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
-from .layout import INT32, Access, Layout, Strides, access_of
+from .layout import INT32, Access, Layout, access_of
 from .looks import look
-from .maps import Term
+from .maps import Strides, Term
 from .values import (
     Call,
     Convert,
@@ -304,7 +303,7 @@ class Body:
         return f"tl.store({pointer} + {address}, {self.text(out.value)}, mask={mask})"
 
     def stored_at(self, out: Output) -> Access:
-        return access_of(out.map, c_strides(out.aval_shape), len(self.lowered.domain))
+        return access_of(out.map, out.strides, len(self.lowered.domain))
 
     def packs(self, access: Access) -> bool:
         """Whether the elements that a thread takes together lie side by side in this array."""

@@ -12,11 +12,10 @@ from dataclasses import field
 
 from ...translator.ir import Shape
 from ...translator.records import dataclass
-from .maps import Map
+from .maps import Map, Strides
 from .names import Names
 from .values import Inside, Lowered, Position
 
-Strides = tuple[int, ...]
 INT32 = 2**30  # beyond this many elements indices are 64 bits wide; half the range leaves room for a grid's last step
 
 

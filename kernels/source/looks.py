@@ -11,7 +11,7 @@ import numpy as np
 from ...translator.bounds import Status
 from ...translator.records import dataclass
 from .dialects import bare
-from .layout import Strides
+from .maps import Strides
 from .values import Chosen, Look, Value
 
 if TYPE_CHECKING:

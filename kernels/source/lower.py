@@ -40,6 +40,7 @@ from ...translator.ops.core import (
     gather_position,
     indexed_shape,
 )
+from ...translator.ops.shapes import c_strides
 from ...translator.passes.alignment import without_ones
 from ...translator.tree import LEAF
 from .maps import (
@@ -150,8 +151,8 @@ class _Lowering:
         for target, atom in zip(self.fused.targets, self.fused.body.results, strict=True):
             where = self.output_map(target.aval.shape)
             value = self.value(atom, where, target.aval.dtype)
-            along = value.along or any(t.axis in self.axes for t in where)
-            outputs.append(Output(value, target.aval.shape, target.aval.dtype, where, along))
+            shape, along = target.aval.shape, value.along or any(t.axis in self.axes for t in where)
+            outputs.append(Output(value, shape, target.aval.dtype, where, along, c_strides(shape)))
         return Lowered(self.domain, self.axes, self.values, outputs, self.names, self.scalars)
 
     def output_map(self, shape: Shape) -> Map:
@@ -381,7 +382,7 @@ class _Lowering:
         value = self.value(given, stored_map(where, held), dtype)
         if value.dtype != dtype:
             value = self.add(("stored",), "stored", dtype, Convert(), (value,), False, s.span)
-        stored = Output(value, x.aval.shape, dtype, terms, False)
+        stored = Output(value, x.aval.shape, dtype, terms, False, c_strides(x.aval.shape))
         return Lowered(self.domain, (), self.values, [stored], self.names, self.scalars, place)
 
     def choices(self, s: Apply, where: Map) -> tuple[Map, tuple[Chosen | None, ...], list[Value]]:

@@ -22,6 +22,7 @@ class Term:
 FIXED = Term(-1, 0, 0)
 Map = tuple[Term, ...]
 Bounds = tuple[tuple[int, int, int], ...]
+Strides = tuple[int, ...]
 
 
 def broadcast_map(where: Map, shape: Shape) -> Map:

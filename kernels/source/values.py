@@ -12,7 +12,7 @@ from ...translator.errors import Span
 from ...translator.ir import DType, Shape
 from ...translator.ops.core import Cumulative, Elementwise, Reduce
 from ...translator.records import dataclass
-from .maps import Bounds, Map, Term
+from .maps import Bounds, Map, Strides, Term
 from .names import Names
 
 
@@ -139,13 +139,14 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A stored value; its position is a map over the result's own axes."""
+    """A stored value; its position is a map over the result's own axes, which have these strides in elements."""
 
     value: Value
     aval_shape: Shape
     dtype: DType
     map: Map
     along: bool
+    strides: Strides
 
 
 @dataclass(slots=True)

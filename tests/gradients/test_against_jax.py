@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import Program, active_leaves, read_program
 
 from untraced.translator.derive import forward, reverse
@@ -12,7 +13,7 @@ jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 jnp = jax.numpy
 
-RNG = np.random.default_rng(11)
+RNG = Drawn(11)
 W, X, Y = RNG.standard_normal((5, 3)), RNG.standard_normal((4, 5)), RNG.standard_normal((4, 3))
 Z = X + 1j * RNG.standard_normal((4, 5))
 

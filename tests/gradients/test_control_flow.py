@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import Program, active_leaves, check, check_source, count_ops, read_program
 
 from untraced import accelerate, grad
@@ -12,7 +13,7 @@ from untraced.translator.derive import forward, reverse
 from untraced.translator.derive.tape import NeedTrip
 from untraced.translator.ir import For, Function, walk
 
-RNG = np.random.default_rng(5)
+RNG = Drawn(5)
 X = RNG.uniform(0.4, 1.4, 5)
 A = RNG.uniform(-1, 1, (4, 5))
 

@@ -13,6 +13,12 @@ state = np.random.RandomState(0)
 generator = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def begun_anew():
+    state.seed(0)
+    generator.bit_generator.state = np.random.default_rng(0).bit_generator.state
+
+
 def loss(w):
     noise = state.randn(3)
     noise *= 2.0

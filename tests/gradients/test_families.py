@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import built, check, count_ops, pullback
 
+from untraced.testing import check_grads
 from untraced.translator import make, named, ops
 from untraced.translator.ir import Aval, const
 from untraced.translator.ops.core import At, Dyn, Gather, Run
@@ -14,7 +16,7 @@ from untraced.translator.printing.printer import print_function
 
 F = np.dtype(np.float64)
 C = np.dtype(np.complex128)
-RNG = np.random.default_rng(3)
+RNG = Drawn(3)
 
 
 def arrays(*shapes, dtype=F):
@@ -196,3 +198,8 @@ def test_an_index_accumulates_into_the_cotangent_in_place():
     )
     g = pullback(p, 1).function
     assert count_ops(g, "full") == 1 and count_ops(g, "put") == 2 and count_ops(g, "add") == 0
+
+
+def test_the_source_of_a_diagonal_matrix_may_be_of_complex_numbers() -> None:
+    z = RNG.normal(size=3) + 1j * RNG.normal(size=3)
+    check_grads(lambda z: np.diag(z * z), (z,), order=1)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import check_source
 
 from untraced import accelerate, grad, value_and_grad
 from untraced.runtime.transforms.testing import check_grads
 from untraced.translator.errors import UnsupportedError
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 A = RNG.normal(size=(3, 3))
 S = A @ A.T + np.diag([1.0, 2.0, 4.0])
 Z = A + 1j * RNG.normal(size=(3, 3))

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad
 from untraced.testing import check_grads
 
-RNG = np.random.default_rng(3)
+RNG = Drawn(3)
 I, J, K = RNG.integers(0, 8, 3), RNG.integers(0, 6, 3), RNG.integers(-9, 9, 3)
 COLUMNS = RNG.integers(0, 9, 6)
 SOLID, ROW, MIDDLE, FIRST = (RNG.normal(size=s) for s in ((8, 6, 9), (9,), (6, 1), (8, 1, 1)))

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad, vmap
 from untraced.testing import check_grads
 
-RNG = np.random.default_rng(11)
+RNG = Drawn(11)
 X = RNG.uniform(0.5, 1.5, 6)
 SQUARE = RNG.uniform(0.5, 1.5, (4, 4))
 PLACES = np.array([4, 1, 1, 2])

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drawn import Drawn
 from test_families import C, F, arrays, run
 
 import untraced
@@ -14,7 +15,7 @@ from untraced.runtime.transforms.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.ir import const
 
-RNG = np.random.default_rng(11)
+RNG = Drawn(11)
 X = (RNG.permutation(30).reshape(5, 6) - 14.3) / 8  # far enough apart that no difference crosses a tie
 V = X.ravel()[:9].copy()
 W = RNG.standard_normal((5, 6))

@@ -6,12 +6,13 @@ import re
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import check_source
 
 import untraced
 from untraced.translator.derive import trips
 
-RNG = np.random.default_rng(5)
+RNG = Drawn(5)
 X = RNG.uniform(0.3, 0.9, 4)
 
 

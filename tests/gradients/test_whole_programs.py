@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from gradient_helpers import check_source
 
 import untraced
 
-RNG = np.random.default_rng(23)
+RNG = Drawn(23)
 V = RNG.uniform(0.2, 0.9, 5)
 M = RNG.standard_normal((4, 3))
 SPD = np.cov(RNG.standard_normal((4, 9))) + 3.0 * np.eye(4)

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
+from drawn import Drawn
 
 from untraced.translator import tree
 from untraced.translator.evaluate import evaluate
@@ -16,7 +17,7 @@ from untraced.translator.reading.reader import read
 from untraced.translator.reading.text.signature import abstract_with_leaves
 from untraced.translator.verify import verify
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 
 
 def run(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, list[Any], Any]:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad, vmap
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 SIZES = [(4096, 6), (4096, 7), (4607, 512), (4608, 513), (5120, 100), (4096, 1024), (4096, 1025), (7, 5000)]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate
 from untraced.translator.library import comparing
 
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 MEMBERS = 40
 
 

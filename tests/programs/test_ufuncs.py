@@ -156,6 +156,11 @@ def floats(x: Any) -> Any:
     return m, e, part, whole, after, np.spacing(x), np.ldexp(x, e), np.ldexp(x, -3), np.degrees(x), np.sign(x)
 
 
+@CASES((I.astype(np.int8), I.astype(np.uint8)), (I.astype(np.int16), I.astype(np.uint8)), (I.astype(np.int8), 2.5))
+def neighbours_of_two_dtypes(x: Any, y: Any) -> Any:
+    return np.nextafter(x, y), np.nextafter(y, x[0]), np.nextafter(x[0, 0], y), np.nextafter(x, 1)
+
+
 @CASES((A[0].copy(),), (A[0].astype(np.float32),))
 def bits(x: Any) -> Any:
     size = np.int64 if x.dtype == np.float64 else np.int32

@@ -113,21 +113,36 @@ SEEN_BYTES = 28
 def watch(kernel: Compiled, launch: Launch, arguments: Sequence[Any]) -> list[Any]:
     """Tell a checked kernel where its arrays lie, and of which it may write. What is returned has to be kept."""
     given = zip(arguments, launch.arguments, strict=True)
-    arrays = [(a, d.role != "in") for a, d in given if isinstance(a, np.ndarray)]
-    watched = (Watched * max(1, len(arrays)))()
+    spans = _spans([(a, d.role != "in") for a, d in given if isinstance(a, np.ndarray)])
+    for low, high, _, written in spans:
+        shared = [s for s in spans if low < high and s[0] < high and low < s[1] and (written or s[3])]
+        assert len(shared) == (written and low < high), f"{launch.program.name} shares memory that it writes"
+    watched = (Watched * max(1, len(spans)))()
     kept: list[Any] = [watched]
-    bounds = [(*np.lib.array_utils.byte_bounds(a), written) for a, written in arrays if a.size]
-    for low, high, written in bounds:
-        shared = [b for b in bounds if b[0] < high and low < b[1] and (written or b[2])]
-        assert len(shared) == written, f"an array that {launch.program.name} writes shares memory with another"
-    for k, (a, written) in enumerate(arrays):
-        low, high = np.lib.array_utils.byte_bounds(a) if a.size else (a.ctypes.data, a.ctypes.data)
-        element = max(1, a.itemsize // 2 if a.dtype.kind == "c" else a.itemsize)
+    for k, (low, high, element, written) in enumerate(spans):
         seen = np.zeros((high - low) // element * SEEN_BYTES, np.uint8)
         kept.append(seen)
         watched[k] = Watched(low, high - low, element, written, seen.ctypes.data)
-    kernel.library.watch(ctypes.c_uint(len(arrays)), watched)
+    kernel.library.watch(ctypes.c_uint(len(spans)), watched)
     return kept
+
+
+def _spans(arrays: Sequence[tuple[Any, bool]]) -> list[tuple[int, int, int, bool]]:
+    """Where each array begins and ends, the bytes of its elements, and whether it is written. Arrays that are written
+    between one another's elements are one.
+    """
+    found: list[tuple[int, int, int, bool]] = []
+    between: list[Any] = []
+    for a, written in arrays:
+        low, high = np.lib.array_utils.byte_bounds(a) if a.size else (a.ctypes.data, a.ctypes.data)
+        element = max(1, a.itemsize // 2 if a.dtype.kind == "c" else a.itemsize)
+        beside = [s for s in found if written and s[3] and s[0] < high and low < s[1]]
+        if beside and not any(np.shares_memory(a, b) for b in between):
+            found = [s for s in found if s not in beside]
+            low, high = min(low, *(s[0] for s in beside)), max(high, *(s[1] for s in beside))
+        between += [a] * written
+        found.append((low, high, element, written))
+    return found
 
 
 def place_of_error(kernel: Compiled) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, device_put, tree
 from untraced.runtime.calls import entries
@@ -18,7 +19,7 @@ from untraced.tpu.client import host_calls
 from untraced.translator.checked import fails_half_way
 
 pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes everything where it cannot call NumPy")
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 
 
 @pytest.fixture(autouse=True)

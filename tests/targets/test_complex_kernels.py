@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from host_cuda import HostCuda, aligned
 from kernel_programs import program
 
@@ -22,7 +23,7 @@ from untraced.translator.pipeline import translate
 from untraced.translator.reading.text.signature import abstract_with_leaves
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 
 
 def numbers(*shape: int, dtype: Any = np.complex128) -> Any:

@@ -179,7 +179,7 @@ def test_a_kernel_is_loaded_once_for_all_lengths(cupy: FakeCupy) -> None:
 def test_two_stages_share_their_partial_results(cupy: FakeCupy) -> None:
     calls = run(totals(300, 70), "cuda", [np.ones((300, 70), "f4")], cupy)
     names = [c[0] for c in calls]
-    assert len(names) == 6 and sum(n.endswith("_finish") for n in names) == 3
+    assert len(names) == 4 and sum(n.endswith("_finish") for n in names) == 2
     for parts, finish in zip(calls[::2], calls[1::2], strict=True):
         shared = [a for a in parts[3] if isinstance(a, FakeArray) and any(a is b for b in finish[3])]
         assert shared

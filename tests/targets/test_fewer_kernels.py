@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from host_cuda import HostCuda
 from translating import translated
 
@@ -21,7 +22,7 @@ pytest.importorskip("triton")
 
 LANGUAGES = ("cuda", "triton")
 LIBRARY = Facts(share={"float32": 0.01}, cuda_share={"float32": 0.01})  # products are the library's
-rng = np.random.default_rng(0)
+rng = Drawn(0)
 
 
 def kernels(function: Callable[..., Any], args: tuple[Any, ...], language: str) -> tuple[Kernel, ...]:
@@ -313,7 +314,7 @@ def test_a_thread_has_a_short_row(columns: int, language: str, backends: dict[st
     for function, args in ((distances, (x, y)), (shares, (x,)), (shares, (np.append(x, x[:1] * np.nan, axis=0),))):
         check(function, args, backends[language])
     if language == "cuda" and columns in (3, 8):
-        (kernel,) = kernels(distances, (x, y), language)
+        (kernel,) = kernels(shares, (x,), language)
         assert dict(kernel.program.constants)["THREADS"] == (1 if columns == 3 else 2)
 
 
@@ -370,6 +371,14 @@ def over_two(x: Any) -> Any:
     return x / np.sum(x * x, axis=(1, 2), keepdims=True)
 
 
+def pooled(x: Any) -> Any:
+    n, h, w, c = x.shape
+    windows = x.reshape(n, h // 2, 2, w // 3, 3, c)
+    top = windows.max(axis=(2, 4), keepdims=True)
+    chosen = windows == top
+    return (chosen / chosen.sum(axis=(2, 4), keepdims=True) * np.tanh(top)).reshape(x.shape)
+
+
 def some(*shape: int, dtype: str = "f4") -> Any:
     return (4 * rng.standard_normal(shape)).astype(dtype)
 
@@ -385,13 +394,15 @@ def some(*shape: int, dtype: str = "f4") -> Any:
         (standardised, (some(2, 4100, dtype="f8"), some(4100, dtype="f8"))),
         (least_first, (some(130, 300, 33),)),
         (over_two, (some(100, 3, 5, 48),)),
+        (pooled, (np.round(some(9, 64, 48, 1)),)),
+        (pooled, (np.round(some(3, 26, 39, 16)),)),
     ],
 )
 def test_short_rows_beside_each_other_are_one_kernel(
     function: Callable[..., Any], args: tuple[Any, ...], language: str, backends: dict[str, Any]
 ) -> None:
     (kernel,) = kernels(function, args, language)
-    seen = args[0].ndim == 2 or args[0].shape[-1] % 16 == 0
+    seen = args[0].ndim == 2 or args[0].shape[-1] in (1, *range(16, 65, 16))
     assert kernel.kind == "row" and kernel.language == (language if seen else "cuda")
     check(function, args, backends[language])
 
@@ -406,6 +417,21 @@ def test_rows_that_are_few_or_long_take_more(
     x = some(*shape)
     assert len(kernels(shares_of_columns, (x,), language)) > 1
     check(shares_of_columns, (x,), backends[language])
+
+
+def largest(x: Any) -> Any:
+    h, w = x.shape
+    windows = np.sqrt(np.abs(x.reshape(h // 3, 3, w // 2, 2)))
+    return windows.max(axis=(1, 3)), windows.mean(axis=(1, 3))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_windows_are_rows_between_each_other(language: str, backends: dict[str, Any]) -> None:
+    x = some(3 * 70, 2 * 61)
+    (kernel,) = kernels(largest, (x,), language)
+    assert kernel.bytes_moved == x.nbytes + 2 * x.nbytes // 6
+    check(largest, (x,), backends[language])
+    check(largest, (x,), HostCuda(checked=True))
 
 
 def totals(x: Any) -> Any:
@@ -447,3 +473,4 @@ def test_rows_beside_each_other_share_no_memory_by_accident(columns: int) -> Non
     x = some(70, columns, 61)
     for function in (shares_of_columns, least_first):
         check(function, (x,), HostCuda(checked=True))
+    check(pooled, (some(5, 2 * columns, 3 * 31, 2),), HostCuda(checked=True))

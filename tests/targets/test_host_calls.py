@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate
@@ -54,7 +55,7 @@ def placed(x: Any, elements: int) -> Any:
     return own
 
 
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 TIES = RANDOM.integers(-3, 3, 60)
 SPECIAL = np.array([2.0, np.nan, -0.0, 0.0, 5e-324, -5e-324, np.inf, -np.inf, np.nan, 1e-310, 0.0, -1.0] * 5)
 TABLE = RANDOM.standard_normal((6, 10))

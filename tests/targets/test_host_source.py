@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from host_cuda import HostCuda
 from test_cuda_executor import OneByOne
 
@@ -63,7 +64,7 @@ def chosen(x: Any, flip: Any) -> Any:
     return np.exp(y) + z, y.sum()
 
 
-rng = np.random.default_rng(3)
+rng = Drawn(3)
 _NETWORK = [rng.normal(size=s).astype("f4") for s in ((8, 16), (16,), (16, 10), (32, 8), (32, 10))]
 PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "network": (network, _NETWORK),

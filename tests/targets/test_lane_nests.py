@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
@@ -130,7 +131,7 @@ def roots(a):
     return out
 
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 X, Y, SOLID = np.linspace(-2, 1, 37), np.linspace(-1, 1, 23), RNG.random((4, 5, 6))
 GRID = (vmap(vmap(escape, in_axes=(0, None)), in_axes=(None, 0)), (X, Y))
 ROWS = (vmap(vmap(escape)), (RNG.normal(size=(5, 7)), RNG.normal(size=(5, 7))))

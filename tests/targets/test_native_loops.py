@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from random_programs import random_function
 from test_xla_elementwise import ROWS, SPECIAL, accuracy, draw, signatures
 from xla_programs import assert_same, run_xla
@@ -247,7 +248,7 @@ def parted(x, y):
     return s
 
 
-R = np.random.default_rng(0)
+R = Drawn(0)
 def shortest(d, shift):
     """Each turn reads d[i, k], and one of them may change it."""
     for k in range(len(d)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from host_cuda import HostCuda
 from translating import translated
 
@@ -16,7 +17,7 @@ from untraced.kernels.launching.executor import GpuExecutor, driver_of, kernels_
 from untraced.kernels.source import lower
 from untraced.translator.ir import Aval
 
-RNG = np.random.default_rng(6)
+RNG = Drawn(6)
 
 
 def values(*shape: int, dtype: Any = np.float64) -> Any:

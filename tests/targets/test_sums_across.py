@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad, vmap
 from untraced.runtime.transforms.testing import check_grads
 from untraced.translator.passes import across
 
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 X, Y = RANDOM.normal(size=(2, 7, 5))
 MANY = RANDOM.normal(size=(43, 6))
 CUBE = RANDOM.normal(size=(4, 3, 5))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate
 from untraced.kernels.loops.transposes import transpose_of
@@ -17,7 +18,7 @@ from untraced.tpu.client import host_calls, shifted
 from untraced.tpu.emit import moved
 
 NDArray = np.ndarray[Any, Any]
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 SHAPES = [(3, 4), (1, 5, 7), (4, 1, 6, 3), (2, 3, 4, 5), (33, 65), (40, 31, 2), (5, 1, 1, 4)]
 KINDS = [np.float64, np.float32, np.float16, np.int8, np.bool_, np.complex128]
 

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from drawn import Drawn
 from host_cuda import HostCuda
 from translating import translated
 
@@ -19,7 +20,7 @@ from untraced.kernels.settling import turned
 from untraced.kernels.source import layout
 from untraced.translator.ir import Aval
 
-RNG = np.random.default_rng(4)
+RNG = Drawn(4)
 
 
 def values(*shape: int, dtype: Any = np.float32) -> Any:

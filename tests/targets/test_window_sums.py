@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad, vmap
 from untraced.testing import check_grads
@@ -14,7 +15,7 @@ from untraced.tpu.shaping import apart
 from untraced.translator.passes import sliding as windows
 
 sliding = np.lib.stride_tricks.sliding_window_view
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 X, Y = RANDOM.normal(size=(2, 40))
 IMAGE = RANDOM.normal(size=(9, 11))
 COLOURS = RANDOM.normal(size=(8, 9, 2))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, device_put
 
-RNG = np.random.default_rng(5)
+RNG = Drawn(5)
 
 
 def by_rows(x: Any, d: Any) -> Any:

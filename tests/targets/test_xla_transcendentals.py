@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from xla_programs import check, program, run_xla
 
 from untraced import accelerate
@@ -24,7 +25,7 @@ def no_vectors_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 COUNT = transcendentals.SMALLEST
-RANDOM = np.random.default_rng(7)
+RANDOM = Drawn(7)
 WIDE = {np.float32: np.float64, np.float64: np.longdouble}
 ROWS = {
     "sin": ops.SIN, "cos": ops.COS, "tan": ops.TAN, "arcsin": ops.ARCSIN, "arccos": ops.ARCCOS, "arctan": ops.ARCTAN,

@@ -57,7 +57,9 @@ class TritonInterpreter(Backend):
         assert not isinstance(answer, str), f"{answer}\n{program.source}"
         written = [k for k, a in enumerate(launch.arguments) if a.role in ("out", "partial")]
         for k, buffer in zip(written, (answer[k] for k in written), strict=True):
-            arguments[k][...] = np.frombuffer(buffer, arguments[k].dtype, arguments[k].size).reshape(arguments[k].shape)
+            held, first = arguments[k], sent[k][2] // arguments[k].itemsize
+            memory = np.frombuffer(buffer, held.dtype, len(buffer) // held.itemsize)[first:]
+            held[...] = np.lib.stride_tricks.as_strided(memory, held.shape, held.strides)
 
     def close(self) -> None:
         if self.child is not None and self.child.stdin is not None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import Array, accelerate, device_put, grad, jit, vmap
 from untraced.runtime.targets import devices as devices_module
 from untraced.translator.settings import switch
 
-rng = np.random.default_rng(2)
+rng = Drawn(2)
 X = rng.standard_normal((3, 4))
 TARGETS = pytest.mark.parametrize("target", ["cpu", "numpy"])
 scale = 2.0

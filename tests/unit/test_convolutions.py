@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad, lax
 
-R = np.random.default_rng(1)
+R = Drawn(1)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ import jax.scipy.ndimage
 import numpy as np
 import pytest
 import scipy
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate, grad, image, vmap
 
-R = np.random.default_rng(5)
+R = Drawn(5)
 X = R.normal(size=(5, 7)).astype(np.float32)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from linalg_programs import RNG, A, S, Z, assert_same, program_of
+from linalg_programs import A, S, Z, assert_same, program_of
 
 from untraced import accelerate, vmap
 from untraced.translator.errors import DTypeError, ShapeError
 from untraced.translator.printing.printer import print_function
 from untraced.translator.tree import flatten
 
+RNG = np.random.default_rng(1)
 A3, B4, T3 = RNG.normal(size=(3, 4, 4)), RNG.normal(size=(3, 2, 4, 4)), RNG.normal(size=(3, 5, 2))
 S3 = A3 @ A3.mT + 4 * np.eye(4)
 V3, M3 = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4, 2))

@@ -16,11 +16,12 @@ import scipy.cluster.vq
 import scipy.fft
 import scipy.linalg
 import scipy.stats
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate, flatten_util, grad, tree_util, vmap
 
-R = np.random.default_rng(3)
+R = Drawn(3)
 
 
 def test_a_tree_as_one_vector() -> None:

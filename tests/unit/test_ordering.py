@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 import untraced
 from untraced import accelerate
 from untraced.translator.errors import UnsupportedError
 from untraced.translator.library.checks import QUANTILE_METHODS
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 X = RNG.normal(size=(5, 6))
 V = RNG.normal(size=9)
 S = np.sort(V)
@@ -336,3 +337,11 @@ def test_even_bins_are_found_in_the_dtype_of_the_edges(dtype: Any) -> None:
         got = ours(values)
         np.testing.assert_array_equal(got[0], want[0])
         assert got[1].dtype == want[1].dtype
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_no_median_is_minus_zero(target: str) -> None:
+    zeros = np.full((3, 4), -0.0)
+    f = accelerate(lambda x: (np.median(x[:, 0]), np.median(x, 0), np.median(x)), target=target)
+    middle, along, even = f(zeros)
+    assert not np.signbit(np.array([middle, *along, even])).any()

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import accelerate, grad
 from untraced.runtime.calls import entries, orders
 
-RANDOM = np.random.default_rng(0)
+RANDOM = Drawn(0)
 BLOCK = RANDOM.normal(size=(6, 5, 4))
 MATRIX = RANDOM.normal(size=(7, 6))
 

@@ -23,7 +23,20 @@ from untraced.translator.derive import (
     reverse,
 )
 from untraced.translator.ir import Function
-from untraced.translator.passes import certain, dead, ones, partitions, picks, simplify, unread
+from untraced.translator.passes import (
+    certain,
+    components,
+    dead,
+    finer,
+    interleaved,
+    joins,
+    ones,
+    partitions,
+    picks,
+    simplify,
+    unread,
+    weighted,
+)
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.text.signature import abstract
@@ -59,6 +72,10 @@ def batched(f: Function) -> Function:
     return simplify.simplify(batch.vmap(f, [None, None, 0], [0], 5))
 
 
+def apart(f: Function) -> Function:
+    return simplify.simplify(components.components(simplify.simplify(f)))
+
+
 def picked(f: Function) -> Function:
     return simplify.simplify(picks.picks(simplify.simplify(f)))
 
@@ -70,6 +87,11 @@ def picked(f: Function) -> Function:
         (dead, dead.dead_code, (np.ones(3), 4)),
         (certain, certain.certain, (np.arange(9), np.ones(9))),
         (ones, ones.ones, (np.ones((3, 4)),)),
+        (components, apart, (np.ones((64, 2)),)),
+        (finer, lambda f: finer.finer(simplify.simplify(f)), (np.ones((2, 12)), np.ones(12))),
+        (interleaved, interleaved.interleaved, (np.ones(4), np.ones(4))),
+        (joins, lambda f: joins.joins(simplify.simplify(f)), (np.ones(5), np.ones(5))),
+        (weighted, lambda f: simplify.simplify(weighted.weighted(f)), (np.ones(5), np.ones(4), np.ones(4))),
         (picks, picked, (np.ones((5, 9)), np.ones(5), np.arange(5))),
         (unread, unread.unread_stores, (np.ones(5), 5)),
         (partitions, partitions.partitions, (np.ones(9000),)),

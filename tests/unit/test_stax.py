@@ -7,13 +7,14 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from drawn import Drawn
 from jax.example_libraries import optimizers as jax_optimizers
 from jax.example_libraries import stax as jax_stax
 from jax.nn import initializers as jax_initializers
 
 from untraced import accelerate, grad, jacrev, nn, optimizers, random, stax, tree, vmap
 
-R = np.random.default_rng(3)
+R = Drawn(3)
 LAYERS: dict[str, Any] = {
     "dense": (lambda s: s.Dense(7), (5, 4)),
     "conv": (lambda s: s.Conv(2, (3, 2), (2, 1), "SAME"), (2, 7, 6, 3)),

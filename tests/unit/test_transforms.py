@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 from untraced import (
     Array,
@@ -29,7 +30,7 @@ from untraced import (
     vmap,
 )
 
-rng = np.random.default_rng(0)
+rng = Drawn(0)
 X = rng.standard_normal((3, 4))
 V = rng.standard_normal(4)
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import Drawn
 
 import untraced
 from untraced.translator.errors import UnsupportedError
 
-RNG = np.random.default_rng(0)
+RNG = Drawn(0)
 ARRAYS: dict[str, Any] = {
     "v": RNG.normal(size=6),
     "w": RNG.normal(size=6),

@@ -18,10 +18,23 @@ def _in_one_loop(ufunc: Any, x1: Any, x2: Any, wanted: Any = None) -> Any:
     """Both arguments in the dtype in which a ufunc takes them; a Python number follows the other one."""
     x = np.asarray(x1) if isinstance(x1, list | tuple) else x1
     y = np.asarray(x2) if isinstance(x2, list | tuple) else x2
-    common = np.result_type(x, y) if wanted is None else np.dtype(wanted)
-    dtype = loop_dtype(ufunc, common, common)
+    dtype = loop_dtype(ufunc, *_asked(x, y, wanted))
     held = [v + dtype.type(0) if is_plain(v) else v for v in (x, y)]  # OverflowError where that has no room
     return np.asarray(held[0]).astype(dtype), np.asarray(held[1]).astype(dtype)
+
+
+def _asked(x: Any, y: Any, wanted: Any) -> Any:
+    """What a ufunc is asked to find a loop for: int8 and uint8 are float16 each, but together as int16 float32."""
+    if wanted is not None:
+        return np.dtype(wanted), np.dtype(wanted)
+    if is_plain(x) and is_plain(y):
+        return np.result_type(x, y), np.result_type(x, y)
+    return _kind(x), _kind(y)
+
+
+def _kind(x: Any) -> Any:
+    """The dtype, or the Python type of a number that follows the other one."""
+    return type(x) if is_plain(x) else np.asarray(x).dtype
 
 
 def gcd(x1: Any, x2: Any, *, dtype: Any = None) -> Any:

@@ -12,7 +12,8 @@ def sort_complex(a: Any) -> Any:
     s = np.sort(np.asarray(a), axis=-1)
     if s.dtype.kind == "c":
         return s
-    return s.astype(np.complex64 if s.dtype.itemsize < 4 and s.dtype.kind in "iu" else np.complex128)
+    small = s.dtype.itemsize < 4 and s.dtype.kind in "iu"
+    return s.astype(np.complex64 if small else np.promote_types(s.dtype, np.complex128))
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:

@@ -22,7 +22,7 @@ def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: 
     if n == 0:
         nan = complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan
         return np.full(reduced_to(a.shape, axis, keepdims), nan, dtype=result)[()]
-    middle = s[..., n // 2].astype(inside)
+    middle = s[..., n // 2].astype(inside) + 0  # a sum begins at 0: no median is -0.0
     if n % 2 == 0:
         middle = (s[..., n // 2 - 1].astype(inside) + middle) / 2
     if a.dtype.kind in "fc":

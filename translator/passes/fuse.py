@@ -58,6 +58,7 @@ from .alignment import (
     through,
 )
 from .groups import LONGEST, close, report
+from .siblings import merge_reductions, merge_siblings
 from .units import BITS, COSTLY, Shaped, Unit, merger, storable
 
 __all__ = ["fuse", "report"]
@@ -75,10 +76,10 @@ def fuse(function: Function, alone: Set[Var] = frozenset()) -> Function:
 
 
 def _fuse_block(block: Block, host: frozenset[Var], alone: Set[Var]) -> Block:
-    return _Fusion(block, host, alone).run()
+    return Fusion(block, host, alone).run()
 
 
-class _Fusion:
+class Fusion:
     """One block: statements are placed into units in program order, units are merged, mended and written out."""
 
     def __init__(self, block: Block, host: frozenset[Var], alone: Set[Var]) -> None:
@@ -96,7 +97,8 @@ class _Fusion:
             for t in s.targets:
                 self.position[t] = i
             self.place(s)
-        self.merge_siblings()
+        merge_siblings(self)
+        merge_reductions(self)
         uses = self.outside_uses()
         for unit in list(self.units.values()):
             if any(v in uses and not storable(v, unit) for v in unit.members):
@@ -326,31 +328,6 @@ class _Fusion:
 
     # ---- mending -----------------------------------------------------------------------------------
 
-    def merge_siblings(self) -> None:
-        """Merge groups over one domain that read the same array: it is read once."""
-        readers: dict[Var, list[Unit]] = {}
-        for unit in self.units.values():
-            if unit.kind in ("pointwise", "row", "reduce"):
-                for v in self.reads(unit):
-                    if v.aval.shape == unit.domain and v.aval.size > 1:
-                        readers.setdefault(v, []).append(unit)
-        for units in readers.values():
-            home = units[0]
-            for other in units[1:]:
-                if not other.members or other is home or not home.members:
-                    continue
-                same = home.kind == other.kind == "pointwise" or (home.kind == other.kind and home.axes == other.axes)
-                if (
-                    not same
-                    or home.domain != other.domain
-                    or self.too_long([home, other])
-                    or self.path_between(home, other)
-                ):
-                    continue
-                if self.reads(home).keys() & other.members.keys() or self.reads(other).keys() & home.members.keys():
-                    continue  # joining them was tried, and refused, when the reader was placed
-                self.merge(home, other)
-
     def reads(self, unit: Unit) -> dict[Var, None]:
         """Values from outside that the members use, behind views."""
         found: dict[Var, None] = {}
@@ -430,9 +407,7 @@ class _Fusion:
             leaves: dict[Var, None] = {}
             if not self.cheap_closure(v, home, stored, closure, leaves):
                 continue
-            extra = sum(
-                w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u)
-            )
+            extra = sum(w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u))
             if extra >= nbytes(v) * (len(consumers) + 1):
                 continue
             for unit in consumers:
@@ -506,7 +481,7 @@ def _host_carried(params: Sequence[Var], inits: Sequence[Atom], host: Iterable[V
 class _Writer:
     """Units in an order that respects their dependences, as statements."""
 
-    def __init__(self, fusion: _Fusion) -> None:
+    def __init__(self, fusion: Fusion) -> None:
         self.fusion = fusion
         self.uses = fusion.outside_uses()
         self.out: list[Statement] = []

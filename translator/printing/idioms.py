@@ -233,7 +233,9 @@ def _diagonal_matrix(s: Apply, maker: Maker) -> Apply | None:
 
 
 def _is_positive(a: Atom) -> bool:
-    return isinstance(a, Const) and not np.signbit(a.value)
+    if not isinstance(a, Const):
+        return False
+    return not (np.signbit(np.real(a.value)) or np.signbit(np.imag(a.value)))
 
 
 def _inverse(s: Apply, maker: Maker) -> Apply | None:

@@ -93,6 +93,7 @@ def constant(value: Any, aval: Aval) -> ast.expr:
     if array.size == 0 and array.ndim > 1:
         return filled("np.zeros", array.shape, aval.dtype)  # a nested list would lose the empty axes
     natural = np.asarray(array.reshape(-1)[:1].tolist()).dtype == aval.dtype and array.size > 0
+    natural = natural and aval.dtype.char not in "gG"  # their elements are written as Python's numbers
     return call("np.array", _nested(array), **({} if natural else {"dtype": dtype_literal(aval.dtype)}))
 
 
@@ -125,6 +126,8 @@ def scalar(value: Any, dtype: DType) -> ast.expr:
     kind = dtype.kind
     if kind == "b":
         return ast.Constant(bool(value))
+    if dtype.char == "g" and np.isfinite(value) and float(value) != value:
+        return ast.Constant(str(value))  # digits, which NumPy reads; a Python float has fewer
     return number(int(value) if kind in "iu" else complex(value) if kind == "c" else float(value))
 
 

@@ -108,7 +108,12 @@ def item(b: Builder, x: Any, *index: Any) -> Any:
                 instead="take one element: x[0] or x.item(0)",
             )
         )
-    return as_python(b, make.reshape(b, atom, ()))
+    return as_item(b, make.reshape(b, atom, ()))
+
+
+def as_item(b: Builder, x: Atom) -> Any:
+    """A scalar as item() and tolist() give it: NumPy's longest floats stay NumPy's, as no Python number holds them."""
+    return x if x.aval.dtype.char in "gG" else as_python(b, x)
 
 
 def as_python(b: Builder, x: Atom) -> Any:

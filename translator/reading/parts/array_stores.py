@@ -23,9 +23,10 @@ from ..core.values import Bounds, Masked, Part, Places, Ref, Undefined, Value
 from ..facts.contents import known_arrays
 from ..facts.overlaps import check_overlap
 from ..facts.runs import first, past
+from .agreeing import align
 from .indexing import Key, extend_index, mask_for, mask_of, masked, parse_key, selected_view
-from .ranked import crossing, laid_out
-from .selection import align, concrete, condition, refuse, strict_of, strict_view, true_places
+from .ranked import crossing, scattered
+from .selection import concrete, condition, refuse, strict_of, strict_view, true_places
 
 _THROUGH = "a store through an index x[mask]"
 
@@ -173,7 +174,7 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
     aligned = align(ctx, [target, value])
     if aligned is not None and len(aligned[1]) > len(target.parts):
         aligned = None
-    if aligned is None and (laid := laid_out(ctx, target, value)) is not None:
+    if aligned is None and (laid := scattered(ctx, target, value)) is not None:
         aligned = align(ctx, [target, laid])
     if aligned is None:
         if target.strict is not None and target.content is not None:

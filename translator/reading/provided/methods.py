@@ -12,7 +12,7 @@ from ...builder import Builder
 from ...errors import AxisError, DTypeError, ShapeError
 from ...ir import Atom, Var
 from ...surface.arguments import static_dtype
-from ...surface.python import as_python
+from ...surface.python import as_item, as_python
 from ..core import growing
 from ..core.context import Context
 from ..core.demand import as_key, ask, static
@@ -181,7 +181,7 @@ def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Val
     if isinstance(owner, np.generic):  # of a constant array
         return owner.item()
     if type(owner) is not Ref:
-        return _pythons(ctx, ctx.wrap(as_python(ctx.b, owner)))
+        return _pythons(ctx, ctx.wrap(as_item(ctx.b, owner)))
     made: list[Value] = [_tolist(ctx, item, [], {}, node) for item in known_items(ctx, owner, node)]
     if len(owner.aval.shape) == 1:
         listed.note_rows(ctx, made, owner)

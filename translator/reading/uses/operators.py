@@ -39,7 +39,7 @@ from ..core.values import (
 from ..facts import identity
 from ..facts.booleans import is_bool, is_python_bool, marked, may_be_python_bool, python_bool
 from ..facts.maybes import Remembered, connected, negated, some
-from ..parts import selection
+from ..parts import agreeing, selection
 from ..parts.known import run_known
 from ..parts.piled import added
 from . import protocols, selected
@@ -99,7 +99,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             x, y = (selection.concrete(ctx, v, node, what) if isinstance(v, Masked) else v for v in (left, right))
             return binary(ctx, kind, x, y, node)
         what = "x[mask] with an array of another size"
-        return selection.elementwise(ctx, lambda x, y: binary(ctx, kind, x, y, node), [left, right], node, what)
+        return agreeing.elementwise(ctx, lambda x, y: binary(ctx, kind, x, y, node), [left, right], node, what)
     if type(left) is Pile and kind is ast.Add:
         return added(ctx, left, right, node)
     left_runs, right_runs = is_runtime(left), is_runtime(right)
@@ -277,7 +277,7 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
         if result is not NotImplemented:
             return result
     if isinstance(operand, Masked):
-        return selection.elementwise(ctx, lambda x: _unary(ctx, op, x, node), [operand], node, "")
+        return agreeing.elementwise(ctx, lambda x: _unary(ctx, op, x, node), [operand], node, "")
     if is_runtime(operand) or isinstance(operand, np.generic):
         return _unary(ctx, op, operand, node)
     return run_known(ctx, node, python, operand)
@@ -320,7 +320,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
             return result
     if isinstance(left, Masked) or isinstance(right, Masked):
         what = "a comparison of x[mask] with an array of another size"
-        return selection.elementwise(
+        return agreeing.elementwise(
             ctx, lambda x, y: compare_pair(ctx, kind, x, y, node), [left, right], node, what
         )
     if is_runtime(left) or is_runtime(right):

@@ -16,24 +16,15 @@ from ... import make, ops
 from ...ir import Atom
 from ...library.statistics import COUNTS_ARE_INTS
 from ...library.support import mean_dtypes
+from ...records import dataclass
 from ...surface.python import as_python
 from ..core.context import Context
 from ..core.values import FULL, Bounds, Masked, Part, Places, Ref, Undefined, Value, is_runtime
 from ..facts.runs import axes_of, count, width_of
+from ..parts.agreeing import elementwise, select_alike
 from ..parts.array_stores import changed
-from ..parts.selection import (
-    compressed,
-    concrete,
-    condition,
-    elementwise,
-    filled,
-    is_front,
-    may_be_empty,
-    meet,
-    same_part,
-    shadowed,
-    shape_of,
-)
+from ..parts.ranked import compressed
+from ..parts.selection import concrete, condition, filled, is_front, may_be_empty, same_part, shadowed, shape_of
 from ..parts.shifting import shifted
 from . import submatrices
 from .subscripts import index_selection, reversed_
@@ -209,7 +200,7 @@ def product(ctx: Context, name: str, x: Value, y: Value, node: ast.AST) -> Value
         y = y if same_part(ctx, last, first_) else shifted(ctx, y, max(0, len(q) - 2), last) or y
         q = _parts(y)
         first_ = q[max(0, len(q) - 2)]
-    if not meet(ctx, last, first_):
+    if not select_alike(ctx, last, first_):
         front, other = (compressed(ctx, v) if isinstance(v, Masked) else v for v in (x, y))
         return NotImplemented if front is x and other is y else product(ctx, name, front, other, node)
     left, right = _zeroed(ctx, x, [len(p) - 1]), _zeroed(ctx, y, [max(0, len(q) - 2)])
@@ -338,127 +329,209 @@ def _fitted(ctx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
 
 # ---- calls ---------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a NumPy function, or of the method of this name. `again(args, kwargs)` makes it with others."""
+
+    ctx: Context
+    f: Any
+    args: list[Value]
+    kwargs: dict[str, Value]
+    node: ast.AST
+    again: Callable[..., Value]
+
+    @property
+    def name(self) -> str:
+        return self.f if isinstance(self.f, str) else getattr(self.f, "__name__", str(self.f))
+
+    @property
+    def what(self) -> str:
+        return f"{'the array method .' if isinstance(self.f, str) else 'np.'}{self.name} of a selection x[mask]"
+
+    def of_whole(self, s: Masked, **kwargs: Value) -> Value:
+        return self.again([Ref(self.ctx.cell(self.ctx.read(s.whole)))], kwargs)
+
+
+_Handler = Callable[[_Call, Masked], Value]
 _PRODUCTS = frozenset({"dot", "matmul", "inner", "vdot", "outer"})
 _ELEMENTWISE = frozenset({"where", "clip", "round", "around", "real", "imag", "conj", "conjugate", "abs", "astype"})
-_LIKE = frozenset({"zeros_like", "ones_like", "empty_like"})
 _WRITING = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
 _WRITING_METHODS = frozenset({"partition", "put", "sort"})
-_SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten", "real"})
-
-
-def _stays(s: Masked, name: str) -> bool:
-    """Whether the call changes neither the elements nor their axes."""
-    if name == "real":
-        return s.whole.aval.dtype.kind != "c"
-    return name not in ("ravel", "flatten") or len(s.parts) == 1
-
-
-def _same(ctx: Context, s: Masked, name: str) -> Masked:
-    """np.asarray(s), s.ravel(), s.copy() and the like: the selection itself, a view of it, or a copy."""
-    views = ("ravel", "ascontiguousarray")
-    if name in ("asarray", "real") or (name in views and len(s.parts) == 1 and isinstance(s.parts[0], Places)):
-        return s
-    copied = Ref(ctx.cell(ctx.read(s.whole)))
-    if name in views:
-        shadowed(s, copied)
-    return Masked(copied, s.parts)
-
-
-def _steps_of(ctx: Context, s: Masked, kind: type[ast.operator], node: ast.AST) -> Value:
-    """s[1:] op s[:-1]."""
-    later, earlier = (index_selection(ctx, s, part, node) for part in (slice(1, None), slice(None, -1)))
-    return ctx.binary(kind, later, earlier, node)
-
-
-def _trapezoid(ctx: Context, y: Masked, x: Value, node: ast.AST) -> Value:
-    sums = _steps_of(ctx, y, ast.Add, node)
-    if x is not None:
-        sums = ctx.binary(ast.Mult, sums, ctx.call(np.diff, [x], {}, node), node)
-    return ctx.binary(ast.Mult, reduced(ctx, "sum", sums, node), 0.5, node)
 
 
 def call(
     ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST, again: Callable[..., Value]
 ) -> Value:
-    """A NumPy function or method with selections among its arguments. `again` calls it with others."""
-    name = f if isinstance(f, str) else getattr(f, "__name__", str(f))
-    label = f"the array method .{f}" if isinstance(f, str) else f"np.{name}"
-    found: Value = NotImplemented
+    """A NumPy function or method with selections among its arguments: on the whole arrays, or on what they select."""
+    c = _Call(ctx, f, args, kwargs, node, again)
     ctx.at(node)
-    s = args[0] if args else None
-    if name in _reductions and isinstance(s, Masked) and set(kwargs) <= {"axis", "dtype", "keepdims"}:
-        if len(args) <= 2:
-            options = {**kwargs, **({"axis": args[1]} if len(args) == 2 else {})}
-            found = reduced(ctx, name, s, node, **options)
-    elif name in _PRODUCTS and len(args) == 2 and not kwargs:
-        found = product(ctx, name, args[0], args[1], node)
-    elif name == "flip" and isinstance(s, Masked) and len(args) == len(s.parts) == 1 and not kwargs:
-        backwards = reversed_(ctx, s, node)
-        found = NotImplemented if backwards is None else backwards
-    elif name == "norm" and isinstance(s, Masked) and len(args) <= 2 and set(kwargs) <= {"ord"}:
-        if len(s.parts) == s.whole.aval.ndim:
-            return again([Ref(ctx.cell(_zeroed(ctx, s))), *args[1:]], kwargs)
-    elif name == "norm" and isinstance(s, Masked) and len(args) == 1 and type(kwargs.get("axis")) is int:
-        axis = make.normalize_axis(kwargs["axis"], len(s.parts))
-        if s.parts[axis] is None and all(width_of(p) == 1 for p in s.parts):
-            lengths = ctx.atom(again([Ref(ctx.cell(ctx.read(s.whole)))], {**kwargs, "axis": axis}))
-            instead = [FULL] if kwargs.get("keepdims") else []
-            found = _selected(ctx, lengths, (*s.parts[:axis], *instead, *s.parts[axis + 1 :]))
-    elif name in ("cumsum", "cumprod") and isinstance(s, Masked) and len(args) == 1 and not kwargs:
-        if len(s.parts) == s.whole.aval.ndim == 1:
-            neutral = filled(ctx, condition(ctx, s), ctx.read(s.whole), 0 if name == "cumsum" else 1)
-            return Masked(again([Ref(ctx.cell(neutral))], {}), s.parts)
-    elif name == "diff" and isinstance(s, Masked) and len(args) == len(s.parts) == 1 and not kwargs:
-        return _steps_of(ctx, s, ast.Sub, node)
-    elif name in ("trapezoid", "trapz") and isinstance(s, Masked) and len(s.parts) == 1 and set(kwargs) <= {"x"}:
-        if len(args) < 3:
-            return _trapezoid(ctx, s, kwargs.get("x", args[1] if len(args) == 2 else None), node)
-    elif name in _LIKE and isinstance(s, Masked) and len(args) == 1 and set(kwargs) <= {"dtype"}:
-        return Masked(again([Ref(ctx.cell(ctx.read(s.whole)))], kwargs), s.parts)
-    elif name in _SAME and isinstance(s, Masked) and len(args) == 1 and not kwargs and _stays(s, name):
-        found = _same(ctx, s, name)
-    elif (isinstance(f, np.ufunc) or name in _ELEMENTWISE) and "out" not in kwargs and "where" not in kwargs:
-        operands = [a for a in args if isinstance(a, Masked) or is_runtime(a)]
-        if not any(isinstance(v, Masked) for v in kwargs.values()):
-            return _elementwise_call(ctx, args, operands, node, label, lambda *xs: again(xs, kwargs))
-    elif ctx.transforms and name in _QUANTILES and isinstance(s, Masked) and not kwargs.keys() - {"q", "method"}:
-        found = _quantile(ctx, s, name, args[1:], kwargs, node)
-    elif ctx.transforms and name == "sort" and len(args) == 1 and isinstance(s, Masked) and not isinstance(f, str):
-        found = _sorted(ctx, s, lambda x: again(x, kwargs))
-    elif ctx.transforms and name == "argsort" and len(args) == 1 and isinstance(s, Masked):
-        if not kwargs.keys() - {"kind", "stable"}:
-            found = _order(ctx, s, node)
-    elif ctx.transforms and name == "reshape" and len(args) > 1 and isinstance(s, Masked) and not kwargs:
-        found = _as_column(ctx, s, args[1:], node)
-    elif ctx.transforms and name in ("lstsq", "polyfit") and len(args) > 1:
-        found = _fitted(ctx, name, args, kwargs, again)
-    else:
-        found = submatrices.call(ctx, f, args, kwargs, again)
-    if found is not NotImplemented:
-        return found
-    if isinstance(s, Masked) and name in (_WRITING_METHODS if isinstance(f, str) else _WRITING):
-        rest = [_concrete(ctx, a, node, label) for a in args[1:]]
-        return changed(ctx, s, node, lambda x: again([x, *rest], kwargs), f"{label} of a selection x[mask]")
-    options = {k: _concrete(ctx, v, node, label) for k, v in kwargs.items()}
-    return again([_concrete(ctx, a, node, label) for a in args], options)
+    found = _of_selections(c)
+    return found if found is not NotImplemented else _of_arrays(c)
 
 
-def _elementwise_call(
-    ctx: Context, args: list[Value], operands: list[Value], node: ast.AST, label: str, f: Callable[..., Value]
-) -> Value:
-    places = [i for i, a in enumerate(args) if any(a is v for v in operands)]
+def _of_selections(c: _Call) -> Value:
+    """The call on the whole arrays of its selections; NotImplemented where that would be another."""
+    s = c.args[0] if c.args else None
+    if isinstance(s, Masked) and (handler := _HANDLERS.get(c.name)) is not None:
+        found = handler(c, s)
+        if found is not NotImplemented:
+            return found
+    if c.name in _PRODUCTS and len(c.args) == 2 and not c.kwargs:
+        return product(c.ctx, c.name, c.args[0], c.args[1], c.node)
+    if c.ctx.transforms and c.name in ("lstsq", "polyfit") and len(c.args) > 1:
+        return _fitted(c.ctx, c.name, c.args, c.kwargs, c.again)
+    if (isinstance(c.f, np.ufunc) or c.name in _ELEMENTWISE) and "out" not in c.kwargs and "where" not in c.kwargs:
+        return _elementwise_call(c)
+    return submatrices.call(c.ctx, c.f, c.args, c.kwargs, c.again)
+
+
+def _of_arrays(c: _Call) -> Value:
+    """The call on what is selected, as arrays of their own; a write on the whole, where nothing else is selected."""
+    s = c.args[0] if c.args else None
+    if isinstance(s, Masked) and c.name in (_WRITING_METHODS if isinstance(c.f, str) else _WRITING):
+        rest = [_concrete(c, a) for a in c.args[1:]]
+        return changed(c.ctx, s, c.node, lambda x: c.again([x, *rest], c.kwargs), c.what)
+    options = {k: _concrete(c, v) for k, v in c.kwargs.items()}
+    return c.again([_concrete(c, a) for a in c.args], options)
+
+
+def _concrete(c: _Call, v: Value) -> Value:
+    return concrete(c.ctx, v, c.node, c.what) if isinstance(v, Masked) else v
+
+
+def _elementwise_call(c: _Call) -> Value:
+    if any(isinstance(v, Masked) for v in c.kwargs.values()):
+        return NotImplemented
+    places = [i for i, a in enumerate(c.args) if isinstance(a, Masked) or is_runtime(a)]
 
     def filled_in(*wholes: Value) -> Value:
-        new = list(args)
+        new = list(c.args)
         for i, w in zip(places, wholes, strict=True):
             new[i] = w
-        return f(*new)
+        return c.again(new, c.kwargs)
 
-    return elementwise(ctx, filled_in, [args[i] for i in places], node, f"{label} of a selection x[mask]")
+    return elementwise(c.ctx, filled_in, [c.args[i] for i in places], c.node, c.what)
 
 
-def _concrete(ctx: Context, v: Value, node: ast.AST, label: str) -> Value:
-    if isinstance(v, Masked):
-        return concrete(ctx, v, node, f"{label} of a selection x[mask]")
-    return v
+def _reduction(c: _Call, s: Masked) -> Value:
+    if len(c.args) > 2 or not set(c.kwargs) <= {"axis", "dtype", "keepdims"}:
+        return NotImplemented
+    axis = {"axis": c.args[1]} if len(c.args) == 2 else {}
+    return reduced(c.ctx, c.name, s, c.node, **{**c.kwargs, **axis})
 
+
+def _flip(c: _Call, s: Masked) -> Value:
+    if len(c.args) != 1 or len(s.parts) != 1 or c.kwargs:
+        return NotImplemented
+    backwards = reversed_(c.ctx, s, c.node)
+    return NotImplemented if backwards is None else backwards
+
+
+def _norm(c: _Call, s: Masked) -> Value:
+    """Of all that is selected, the rest being 0; along an axis that is whole, of each line that is selected."""
+    ctx = c.ctx
+    if len(c.args) <= 2 and set(c.kwargs) <= {"ord"}:
+        if len(s.parts) != s.whole.aval.ndim:
+            return NotImplemented
+        return c.again([Ref(ctx.cell(_zeroed(ctx, s))), *c.args[1:]], c.kwargs)
+    if len(c.args) != 1 or type(c.kwargs.get("axis")) is not int:
+        return NotImplemented
+    axis = make.normalize_axis(c.kwargs["axis"], len(s.parts))
+    if s.parts[axis] is not None or any(width_of(p) != 1 for p in s.parts):
+        return NotImplemented
+    lengths = ctx.atom(c.of_whole(s, **{**c.kwargs, "axis": axis}))
+    instead = [FULL] if c.kwargs.get("keepdims") else []
+    return _selected(ctx, lengths, (*s.parts[:axis], *instead, *s.parts[axis + 1 :]))
+
+
+def _running(c: _Call, s: Masked) -> Value:
+    """np.cumsum(s), np.cumprod(s)."""
+    if len(c.args) != 1 or c.kwargs or not len(s.parts) == s.whole.aval.ndim == 1:
+        return NotImplemented
+    neutral = 0 if c.name == "cumsum" else 1
+    whole = filled(c.ctx, condition(c.ctx, s), c.ctx.read(s.whole), neutral)
+    return Masked(c.again([Ref(c.ctx.cell(whole))], {}), s.parts)
+
+
+def _diff(c: _Call, s: Masked) -> Value:
+    return _steps(c, s, ast.Sub) if len(c.args) == len(s.parts) == 1 and not c.kwargs else NotImplemented
+
+
+def _steps(c: _Call, s: Masked, kind: type[ast.operator]) -> Value:
+    """s[1:] op s[:-1]."""
+    later, earlier = (index_selection(c.ctx, s, part, c.node) for part in (slice(1, None), slice(None, -1)))
+    return c.ctx.binary(kind, later, earlier, c.node)
+
+
+def _trapezoid(c: _Call, y: Masked) -> Value:
+    if len(c.args) > 2 or len(y.parts) != 1 or not set(c.kwargs) <= {"x"}:
+        return NotImplemented
+    x = c.kwargs.get("x", c.args[1] if len(c.args) == 2 else None)
+    sums = _steps(c, y, ast.Add)
+    if x is not None:
+        sums = c.ctx.binary(ast.Mult, sums, c.ctx.call(np.diff, [x], {}, c.node), c.node)
+    return c.ctx.binary(ast.Mult, reduced(c.ctx, "sum", sums, c.node), 0.5, c.node)
+
+
+def _like(c: _Call, s: Masked) -> Value:
+    """np.zeros_like(s) and the like: all alike, selected as `s` is."""
+    if len(c.args) != 1 or not set(c.kwargs) <= {"dtype"}:
+        return NotImplemented
+    return Masked(c.of_whole(s, **c.kwargs), s.parts)
+
+
+def _same(c: _Call, s: Masked) -> Value:
+    """np.asarray(s), s.ravel(), s.copy() and the like: the selection itself, a view of it, or a copy."""
+    changes_axes = c.name in ("ravel", "flatten") and len(s.parts) != 1
+    changes_elements = c.name == "real" and s.whole.aval.dtype.kind == "c"
+    if len(c.args) != 1 or c.kwargs or changes_axes or changes_elements:
+        return NotImplemented
+    views = ("ravel", "ascontiguousarray")
+    if c.name in ("asarray", "real") or (c.name in views and len(s.parts) == 1 and isinstance(s.parts[0], Places)):
+        return s
+    copied = Ref(c.ctx.cell(c.ctx.read(s.whole)))
+    if c.name in views:
+        shadowed(s, copied)
+    return Masked(copied, s.parts)
+
+
+def _transformed(handler: _Handler) -> _Handler:
+    """The handler in what is differentiated or batched alone."""
+    return lambda c, s: handler(c, s) if c.ctx.transforms else NotImplemented
+
+
+def _quantile_call(c: _Call, s: Masked) -> Value:
+    if c.kwargs.keys() - {"q", "method"}:
+        return NotImplemented
+    return _quantile(c.ctx, s, c.name, c.args[1:], c.kwargs, c.node)
+
+
+def _sort(c: _Call, s: Masked) -> Value:
+    if len(c.args) != 1 or isinstance(c.f, str):  # the method writes
+        return NotImplemented
+    return _sorted(c.ctx, s, lambda x: c.again(x, c.kwargs))
+
+
+def _argsort(c: _Call, s: Masked) -> Value:
+    return NotImplemented if len(c.args) != 1 or c.kwargs.keys() - {"kind", "stable"} else _order(c.ctx, s, c.node)
+
+
+def _reshape(c: _Call, s: Masked) -> Value:
+    return NotImplemented if len(c.args) < 2 or c.kwargs else _as_column(c.ctx, s, c.args[1:], c.node)
+
+
+_HANDLERS: dict[str, _Handler] = {
+    **dict.fromkeys(_reductions, _reduction),
+    "flip": _flip,
+    "norm": _norm,
+    **dict.fromkeys(("cumsum", "cumprod"), _running),
+    "diff": _diff,
+    **dict.fromkeys(("trapezoid", "trapz"), _trapezoid),
+    **dict.fromkeys(("zeros_like", "ones_like", "empty_like"), _like),
+    **dict.fromkeys(("copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten", "real"), _same),
+    **dict.fromkeys(_QUANTILES, _transformed(_quantile_call)),
+    "sort": _transformed(_sort),
+    "argsort": _transformed(_argsort),
+    "reshape": _transformed(_reshape),
+}

@@ -19,7 +19,8 @@ from ..facts.overlaps import check_overlap, check_parts
 from ..parts import piled
 from ..parts.array_stores import changed, store_array, store_selected, write_in_place
 from ..parts.known import run_known
-from ..parts.selection import concrete, part_of, place_of
+from ..parts.ranked import place_of
+from ..parts.selection import concrete, part_of
 from .iteration import known_items
 from .operators import binary, in_place_name
 from .protocols import is_instance, special

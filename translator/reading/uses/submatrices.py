@@ -17,7 +17,9 @@ from ... import make
 from ..core.context import Context
 from ..core.values import Masked, Part, Ref, Value
 from ..facts.runs import width_of
-from ..parts.selection import compressed, condition, filled, meet, shadowed
+from ..parts.agreeing import select_alike
+from ..parts.ranked import compressed
+from ..parts.selection import condition, filled, shadowed
 
 _NUMBERS = (np.linalg.det, np.linalg.slogdet)
 _DIAGONALS = ("diagonal", np.diagonal, np.diag)
@@ -56,7 +58,7 @@ def _selected(ctx: Context, s: Masked) -> Part | None:
     if len(s.parts) != 2 or s.whole.aval.ndim != 2 or s.parts[0] is None or s.parts[1] is None:
         return None
     n, m = s.whole.aval.shape
-    return s.parts[0] if n == m and meet(ctx, *s.parts) else None
+    return s.parts[0] if n == m and select_alike(ctx, *s.parts) else None
 
 
 def _beside_identity(ctx: Context, s: Masked) -> Ref:
@@ -72,7 +74,7 @@ def _beside_zeros(ctx: Context, s: Masked) -> Ref:
 def _solved(ctx: Context, a: Masked, y: Value, part: Part, again: Callable[..., Value]) -> Value:
     if not isinstance(y, Masked) or len(y.parts) > 2 or any(width_of(p) != 1 for p in y.parts):
         return NotImplemented
-    if not meet(ctx, part, y.parts[0]):
+    if not select_alike(ctx, part, y.parts[0]):
         front, right = compressed(ctx, a), compressed(ctx, y)
         if front is a and right is y:
             return NotImplemented

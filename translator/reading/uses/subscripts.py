@@ -37,11 +37,12 @@ from ..facts.maybes import some
 from ..facts.runs import axes_of, first, past, width_of
 from ..functions.inlining import inline
 from ..parts import piled
+from ..parts.agreeing import agreed
 from ..parts.indexing import copy_of_line, indexed, mask_for
 from ..parts.known import run_known
 from ..parts.listed import last
-from ..parts.ranked import places_of, taken
-from ..parts.selection import agreed, compressed, concrete, condition, filled, masks_of, part_of, place_of, shadowed
+from ..parts.ranked import at_numbers, compressed, place_of, places_of
+from ..parts.selection import concrete, condition, filled, masks_of, part_of, shadowed
 from ..parts.shifting import backwards
 from ..text.signature import MOST_NUMBERS
 
@@ -228,7 +229,7 @@ def _of_elements(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value:
     """s[key] by the numbers of elements: of a selection by masks those of what stands in front."""
     ctx.at(node)
     if ctx.transforms and not masks_of(ctx, s):
-        if (found := taken(ctx, s, key)) is not None:
+        if (found := at_numbers(ctx, s, key)) is not None:
             return found
         if (front := compressed(ctx, s)) is not s:
             part = index_selection(ctx, front, key, node)

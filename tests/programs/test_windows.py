@@ -1,0 +1,114 @@
+"""Slices of long arrays in loops go over windows of them: sums, extremes, stores, and what derivatives add to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_kernels import assert_same
+
+from untraced import accelerate, grad
+
+Segments = tuple[np.ndarray[Any, Any], ...]
+
+
+def scaled(p, x, y):
+    for i in range(p.size - 1):
+        y[p[i] : p[i + 1]] = y[p[i] : p[i + 1]] / (i + 2) + x[p[i] : p[i + 1]]
+
+
+def of_other_places(p, x, y):
+    for i in range(p.size - 1):
+        y[p[i] : p[i + 1]] = y[0] + x[p[i] : p[i + 1]] * np.sum(y)
+
+
+def softmax(p, x, y):
+    for i in range(p.size - 1):
+        if 0 <= p[i] < p[i + 1]:
+            e = np.exp(x[p[i] : p[i + 1]] - x[p[i] : p[i + 1]].max())
+            y[p[i] : p[i + 1]] = e / e.sum()
+
+
+def counted(p, x, y):
+    k = (x * 100).astype(np.int16)
+    for i in range(p.size - 1):
+        part = k[p[i] : p[i + 1]]
+        y[i] = np.count_nonzero(part > 50) + np.any(part == 5)
+        if len(part) > 0:
+            y[i] += part.max() - part.min()
+
+
+def kept(p, x, y):
+    places, first = np.arange(x.size), y
+    for i in range(p.size - 1):
+        inside = (places >= p[i]) & (places < p[i + 1]) & (x > 0.3)
+        y = np.where(inside, x * y, y)
+        y = np.where(inside, y + 1, y)
+    return first, y
+
+
+def turned(p, x, y):
+    z, w, places = np.zeros_like(x), np.zeros_like(x), np.arange(x.size)
+    for i in range(p.size - 1):
+        z, w = w, z + np.where((places >= p[i]) & (places < p[i + 1]), y, 0.0)
+    return z, w
+
+
+def signs_of_zeros(p, x, y):
+    z, w, places = np.full_like(x, -0.0), np.zeros_like(x), np.arange(x.size)
+    for i in range(p.size - 1):
+        z = z + np.where((places >= p[i]) & (places < p[i + 1]), -0.0, 0.0)
+        w[3] = -0.0
+        w = w + np.where((places >= p[i]) & (places < p[i + 1]), -0.0, 0.0)
+    return np.signbit(z), np.signbit(w)
+
+
+ENDS = [[0, 3, 3, 130, 129, 400, 700], [-5, 709, 20, -20, 699], [700, 0], []]
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("f", [scaled, of_other_places, softmax, counted, kept, turned, signs_of_zeros])
+def test_segments_are_what_they_are_in_numpy(f: Callable[..., Any], target: str) -> None:
+    fast = accelerate(f, target=target)
+    for ends in ENDS:
+        rng = np.random.default_rng(len(ends))
+        mine: Segments = (np.array(ends, np.int64), rng.random(700), rng.random(700))
+        theirs = tuple(a.copy() for a in mine)
+        assert_same(fast(*theirs), f(*mine), "result")
+        for x, y in zip(theirs, mine, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [scaled, softmax])
+def test_no_statement_of_the_loop_goes_through_the_whole_array(f: Callable[..., Any]) -> None:
+    p, x = np.array([0, 300, 700]), np.ones(700)
+    loop = accelerate(f, target="numpy").inspect(p, x, x.copy()).source.partition("in range(2):")[2]
+    assert ", 128):" in loop
+    assert "np.arange(700)" not in loop
+
+
+def product(p, c, v, x):
+    y = np.empty(p.size - 1)
+    for i in range(p.size - 1):
+        y[i] = v[p[i] : p[i + 1]] @ x[c[p[i] : p[i + 1]]]
+    return np.sum(np.sin(y)) + np.sum(x * x)
+
+
+def test_derivatives_of_sparse_products_add_to_the_elements_of_a_row() -> None:
+    rng = np.random.default_rng(0)
+    p, c = np.append(np.arange(0, 9000, 3), [9000, 9200]), rng.integers(0, 600, 9200)
+    p, c, v, x = p.astype(np.uint32), c.astype(np.uint32), rng.random(9200), rng.random(600)
+    fast = accelerate(grad(product, argnums=(2, 3)), target="cpu")
+    d_v, d_x = fast(p, c, v, x)
+    wanted_v, wanted_x = np.zeros(9200), 2 * x
+    for i in range(p.size - 1):
+        row = slice(p[i], p[i + 1])
+        slope = np.cos(v[row] @ x[c[row]])
+        wanted_v[row] += slope * x[c[row]]
+        np.add.at(wanted_x, c[row], slope * v[row])
+    np.testing.assert_allclose(d_v, wanted_v, rtol=1e-11)
+    np.testing.assert_allclose(d_x, wanted_x, rtol=1e-11)
+    back = fast.inspect(p, c, v, x).source.partition("reversed(range(3001))")[2]
+    assert back.count(", 128):") == 2
