@@ -231,7 +231,7 @@ class Accelerated:
 
     def _in_pieces(self, error: CutError | AliasError, call: Call) -> Any:
         """Let CPython run the call, with the regions around the place that `error` names compiled."""
-        if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
+        if self._cuttable() is None or (isinstance(error, AliasError) and error.place is None):
             return self._as_is(call.key, error, call.given)
         driver = self.driver(error)
         self._cut[call.key] = error.place
@@ -346,13 +346,21 @@ class Accelerated:
             return False
         return not hasattr(self.fun, "__untraced_read__") and not any(type(x) is Array for x in leaves_of(given))
 
+    def _cuttable(self) -> types.FunctionType | None:
+        """The function, or that with which a rule of the user's goes, where it has source."""
+        fun: Any = self.fun
+        while not isinstance(fun, types.FunctionType) and fun is not None:
+            fun = getattr(fun, "__untraced_original__", None)
+        return fun
+
     def driver(self, error: CutError | AliasError) -> Driver:
         """The function cut where `error` says."""
-        if not isinstance(self.fun, types.FunctionType):
+        function = self._cuttable()
+        if function is None:
             raise error
         with self._lock:
             if error.place not in self._drivers:
-                self._drivers[error.place] = above.cut(self.fun, error, self.options.without_arguments())
+                self._drivers[error.place] = above.cut(function, error, self.options.without_arguments())
                 self._history.cut(str(error))
             found = self._drivers[error.place] = self._drivers[error.place].latest()
             return found

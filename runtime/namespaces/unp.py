@@ -9,6 +9,7 @@ else arrays of the host with an Array's methods (`hosted`). Inside an accelerate
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -133,6 +134,7 @@ class _ScalarType(type):
 
 
 _SCALAR_TYPES = [np.dtype(code).type for code in "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]]
+_SPELLED = {"float_": "float64", "complex_": "complex128"}  # names that NumPy has given up, and JAX has not
 _OF_DTYPES = ("bfloat16", "finfo", "issubdtype")  # NumPy knows no bfloat16
 
 
@@ -141,6 +143,8 @@ def __getattr__(name: str) -> Any:
         from . import dtypes
 
         return getattr(dtypes, name)
+    if name in _SPELLED:
+        return getattr(sys.modules[__name__], _SPELLED[name])
     found = unp_arguments.of_numpy(np, name, _FACE)
     if found in _SCALAR_TYPES:
         members = {"__module__": _FACE, "__doc__": found.__doc__, "__slots__": (), "__untraced_numpy__": found}

@@ -5,7 +5,8 @@
 
 Each distribution is a module with SciPy's methods: logpdf, pdf, cdf, sf, logcdf and logsf; logpmf and pmf where it is
 discrete; ppf and isf where they have a closed form. The arguments are SciPy's: the shape
-parameters, then loc and scale. Other names (gaussian_kde, rankdata, mode, sem) are SciPy's own.
+parameters, then loc and scale. Other methods (entropy) and other names (gaussian_kde, rankdata, mode, sem) are SciPy's
+own.
 """
 
 from __future__ import annotations
@@ -32,11 +33,22 @@ class Distribution(types.ModuleType):
     """Its methods are made when they are asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        found = _methods(self.__name__.rpartition(".")[2]).get(name)
+        distribution = self.__name__.rpartition(".")[2]
+        found = None if name.startswith("__") else _methods(distribution).get(name)
+        if found is None and not name.startswith("_"):
+            found = getattr(_scipys(distribution), name, None)
         if found is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         setattr(self, name, offered(found, self.__name__, name))
         return getattr(self, name)
+
+
+def _scipys(distribution: str) -> Any:
+    """SciPy's own distribution, whose methods are more; None where SciPy is not installed."""
+    try:
+        return scipys_own("stats")(distribution)
+    except AttributeError:
+        return None
 
 
 def _methods(name: str) -> dict[str, Any]:

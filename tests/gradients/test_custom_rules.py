@@ -555,3 +555,16 @@ def test_rules_of_functions_without_results_are_not_asked() -> None:
         return x * x
 
     assert grad(f)(3.0) == 6.0
+
+
+def test_a_function_with_a_rule_is_cut_like_any_other() -> None:
+    @custom_vjp
+    def guarded(x: Any) -> Any:
+        try:
+            return 1.0 / x
+        except ZeroDivisionError:
+            return 0.0
+
+    guarded.defvjp(lambda x: (guarded(x), x), lambda x, ct: (3.0 * ct,))
+    compiled = accelerate(guarded)
+    assert (compiled(2.0), compiled(0.0), accelerate(grad(guarded))(2.0)) == (0.5, 0.0, 3.0)

@@ -125,6 +125,9 @@ def test_what_the_sources_do_not_cover_is_scipys_own() -> None:
     np.testing.assert_allclose(ours.linalg.sqrtm(a), scipy.linalg.sqrtm(a))
     np.testing.assert_allclose(ours.fft.dctn(a, s=[2], axes=[0]), scipy.fft.dctn(a, s=[2], axes=[0]))
     assert ours.signal.stft(np.ones(8), nperseg=4)[2].shape == (3, 5)
+    np.testing.assert_allclose(ours.stats.poisson.entropy(5.0), scipy.stats.poisson.entropy(5.0))
+    assert ours.stats.bernoulli.ppf(0.9, 0.3) == 1.0 and not hasattr(ours.stats.norm, "absent")
+    assert untraced.numpy.float_ is untraced.numpy.float64
 
 
 def test_half_precision_stays_half() -> None:
@@ -133,6 +136,7 @@ def test_half_precision_stays_half() -> None:
         untraced.lax.conv_general_dilated(half, half[:, :, :3, :3], (1, 1), "VALID"),
         untraced.lax.dot(half[0, 0], np.ones((5, 2), np.int16)),
         untraced.numpy.linalg.norm(half[0], axis=(1, 2)),
+        grad(lambda k: untraced.lax.conv_general_dilated(half, k, (1, 1), "VALID").sum())(half[:, :, :3, :3]),
     ):
         assert got.dtype == half.dtype
     with tempfile.TemporaryFile() as file:

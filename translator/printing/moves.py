@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..ir import Apply
@@ -33,14 +34,18 @@ def in_turn(moves: Sequence[Move]) -> Iterator[list[Move]]:
     at once, too.
     """
     waiting = list(moves)
+    reading = Counter(name for m in waiting for name in m.reads)
     while waiting:
-        ready = [m for m in waiting if not any(m.target in o.reads for o in waiting if o is not m)]
+        ready = [m for m in waiting if reading[m.target] == (m.target in m.reads)]
         if not ready:
             yield waiting
             return
         first = [m for m in ready if _is_start(m)] if _is_start(ready[0]) else ready[:1]
         yield first
-        waiting = [m for m in waiting if m not in first]
+        for m in first:
+            reading.subtract(m.reads)
+        made = set(map(id, first))
+        waiting = [m for m in waiting if id(m) not in made]
 
 
 def _is_start(m: Move) -> bool:

@@ -406,7 +406,8 @@ class Expressions:
                 left = ast.Attribute(left, "T" if len(lhs) == 2 else "mT", ast.Load()) if flip_left else left
                 right = ast.Attribute(right, "T" if len(rhs) == 2 else "mT", ast.Load()) if flip_right else right
                 return ast.BinOp(left, ast.MatMult(), right)
-        axes = tensordot_axes(lhs, rhs, out) if _suits_blas(x, y, attrs) else None
+        no_einsum = x.aval.dtype.kind == "V"  # np.einsum knows no bfloat16
+        axes = tensordot_axes(lhs, rhs, out) if no_einsum or _suits_blas(x, y, attrs) else None
         if axes is not None:
             return call("np.tensordot", left, right, nested_list(axes))
         return call("np.einsum", ast.Constant(einsum_formula(attrs)), left, right)

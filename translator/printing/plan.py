@@ -78,11 +78,16 @@ class Plan:
 
 def _own(block: Block) -> Iterator[Statement]:
     """Every statement but those of fused groups, which are functions of their own."""
-    for s in block.statements:
-        yield s
-        if not isinstance(s, Fused):
-            for inner in blocks_of(s):
-                yield from _own(inner)
+    around = [iter(block.statements)]
+    while around:
+        for s in around[-1]:
+            yield s
+            inner = () if isinstance(s, Fused) else blocks_of(s)
+            if inner:
+                around += [iter(b.statements) for b in reversed(inner)]
+                break
+        else:
+            around.pop()
 
 
 def _of_one_name(body: Block, updates: Set[int], test: Callable[[Var, Var], bool]) -> set[int]:

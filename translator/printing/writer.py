@@ -60,6 +60,7 @@ from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
 WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries;
+NARROWEST = 84  # characters that a line may have however deep it stands: an expression of WIDTH and a name
 NEARLY_ALL = 80  # the longest temporary that is not broken up further
 QUOTED = 72  # the most that a comment quotes
 
@@ -267,7 +268,7 @@ class Writer:
 
     def check_width(self, atoms: Iterable[Atom]) -> None:
         """If the line just written is too long, remember which temporaries to name: no more than surely needed."""
-        excess = len(self.lines[-1].text) + 4 * self.indent - WIDE
+        excess = len(self.lines[-1].text) - max(WIDE - 4 * self.indent, NARROWEST)
         if excess <= 0:
             return
         folded = [a for a in atoms if isinstance(a, Var) and a in self.plan.folding.definitions]
