@@ -202,7 +202,8 @@ class LoopWriter(Sweeps):
                 self.line(f"{home.text} = {found.text};")
                 continue
             assert isinstance(found, Stored) and isinstance(home, Stored)
-            if found.buffer is not home.buffer or found.buffer in self.moving:
+            changed = found.buffer is not home.buffer or found.buffer in self.moving
+            if changed and 0 not in found.shape:  # of nothing there is no memory
                 moved.append((home.buffer, found))
         if len(moved) > 1:  # their memory may have changed places
             moved = [(home, self.copied(found)) for home, found in moved]

@@ -371,6 +371,20 @@ def test_numbers_alone_stay_on_the_host() -> None:
     assert kernels_of(of_cuda(root, (2.0,)), "cuda") == ()
 
 
+@needs_compiler
+def test_arrays_of_no_elements_have_no_memory_to_write() -> None:
+    def stored(c: Any, n: Any) -> Any:
+        y = c.copy()
+        for _ in range(n):
+            y = np.tanh(y + 0.1 * c)
+            y[0] = 1
+        return y
+
+    x = np.zeros((7, 0))
+    (got, *_) = GpuExecutor(of_cuda(stored, (x, 5)), HostCuda(checked=True))([x, 5])
+    assert np.shape(got) == (7, 0)
+
+
 def test_wide_loops_are_launches() -> None:
     def relaxed(u: Any) -> Any:
         for _ in range(100):
