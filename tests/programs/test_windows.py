@@ -119,6 +119,13 @@ def test_no_statement_of_the_loop_goes_through_the_whole_array(f: Callable[..., 
     assert "np.arange(700)" not in loop
 
 
+@pytest.mark.parametrize(("length", "windows"), [(700, 0), (1 << 22, 1)])
+def test_gpus_store_into_short_arrays_as_a_whole(length: int, windows: int) -> None:
+    p, x = np.array([0, 300, 700]), np.ones(length)
+    source = accelerate(scaled, target="cuda").inspect(p, x, x.copy()).source
+    assert source.count(", 128):") == windows
+
+
 def product(p, c, v, x):
     y = np.empty(p.size - 1)
     for i in range(p.size - 1):

@@ -62,12 +62,14 @@ from ..ops.core import (
     Run,
 )
 from ..printing.temporaries import is_adjoint
+from ..purpose import purpose
 from ..records import dataclass
 from ..remake import remake
 
 WIDTH = 128  # of 512, rows of 16 elements take four times as long, and rows of 3,000 as long
 BLOCK = 4 * WIDTH  # elements of a window of an array with more axes than one
 NARROWEST = 8
+LONG_ON_DEVICE = 1 << 22  # elements: a GPU goes through as many while the host reads the two ends of a run
 SHORTEST = 4 * WIDTH  # below, the whole array is as fast
 
 Bounds = tuple[Atom, Atom]
@@ -114,6 +116,8 @@ class _Walker:
 
     def windowed(self, s: Apply, made: dict[Var, Apply]) -> list[Statement] | None:
         """The statement as a loop over windows; None where it is no such statement, or the array is short."""
+        if not _pays(s):
+            return None
         facts = _Facts(made, self.outer)
         if s.op in (ops.WHERE, ops.ADD, ops.PUT_ADD):
             sums = s.op is not ops.WHERE
@@ -126,6 +130,14 @@ class _Walker:
         if s.op is ops.ARGMAX:
             return _first(s, facts)
         return _extreme(s, facts) if s.op in _EXTREMES else _sum(s, facts)
+
+
+def _pays(s: Apply) -> bool:
+    """Whether windows are faster than the whole array: on a GPU for sums of vectors, else for long arrays only."""
+    if purpose().target not in ("triton", "cuda"):
+        return True
+    vectors = s.op in (ops.SUM, ops.CONTRACT) and all(a.aval.ndim == 1 for a in s.args)
+    return vectors or max((prod(a.aval.shape) for a in s.args), default=0) >= LONG_ON_DEVICE
 
 
 @dataclass(slots=True)
