@@ -152,6 +152,8 @@ def ndenumerate(arr: Any) -> Any:
 
 def block(arrays: Any) -> Any:
     depth = block_depth(_nesting(arrays))
+    if depth == 0:
+        return np.array(arrays)
     return _block(arrays, depth, max(depth, _rank(arrays)))
 
 

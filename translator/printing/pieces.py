@@ -57,6 +57,8 @@ def shape_literal(shape: Shape) -> ast.expr:
 
 
 def dtype_literal(dtype: DType) -> ast.expr:
+    if dtype.kind in "SUVOMm" and dtype.type.__module__ == "numpy":  # their classes leave out sizes, fields, units
+        return ast.parse(f"np.{dtype!r}".replace("numpy.", "np."), mode="eval").body
     if dtype.type.__module__ == "numpy" and dtype.isnative:
         return dotted("np.bool_" if dtype.kind == "b" else f"np.{dtype.name}")
     if dtype.type.__module__ == "ml_dtypes":

@@ -11,6 +11,10 @@ class of this type, and notes that it did (`make.ask_kind`): CPython runs the ca
 
 from __future__ import annotations
 
+import ast
+import functools
+import itertools
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +23,23 @@ import numpy as np
 from ... import make
 from ...ir import Aval, Const, Var, const
 from ..core.context import Context
+from ..core.values import (
+    Bound,
+    Closure,
+    DictView,
+    Endless,
+    Enumerate,
+    Flat,
+    Generator,
+    Grid,
+    Iterated,
+    OpenList,
+    Partial,
+    Reversed,
+    RunRange,
+    Value,
+    Zip,
+)
 from .booleans import is_python_bool
 
 _NUMBERS: tuple[Any, ...] = (True, 0, 0.0, 0j, *(np.dtype(c).type(0) for c in "bhilBHILefdFD"))
@@ -47,3 +68,42 @@ def _class(ctx: Context, x: Var) -> type:
 
 def _class_of_type(aval: Aval) -> type:
     return {"i": int, "f": float, "c": complex, "b": bool}[aval.dtype.kind] if aval.weak else aval.dtype.type
+
+
+# ---- what stands for Python's objects ----------------------------------------------------------------
+
+_STANDS_FOR: dict[type, type] = {
+    RunRange: range,
+    Zip: zip,
+    Enumerate: enumerate,
+    Grid: np.ndindex,
+    Flat: np.flatiter,
+    Closure: types.FunctionType,
+    Bound: types.MethodType,
+    Partial: functools.partial,
+}
+_ITERATORS: tuple[type, ...] = (
+    *(types.GeneratorType, zip, map, filter, enumerate, reversed, itertools.chain, itertools.count),
+    *map(type, (iter([]), iter(()), iter(""), iter({}), iter(set()), iter(range(0)))),
+)
+
+
+def classes_shown(v: Value) -> tuple[type, ...]:
+    """The classes one of which is that of the object which the reader's value stands for; none where it is its own."""
+    if isinstance(v, OpenList):
+        return (list,)
+    if type(v) is DictView:
+        return (type(getattr(v.owner, v.kind)()),)
+    if type(v) is Iterated and type(v.inner) in (Zip, Enumerate, Grid):
+        return classes_shown(v.inner)
+    if type(v) in (Iterated, Generator, Reversed, Endless):
+        return _ITERATORS
+    return (_STANDS_FOR[type(v)],) if type(v) in _STANDS_FOR else ()
+
+
+def of_either(ctx: Context, node: ast.AST, classes: tuple[type, ...], question: Callable[[type], Any]) -> Any:
+    """What `question` says of all of the classes."""
+    said = [question(cls) for cls in classes]
+    if any(x is not said[0] for x in said):
+        ctx.cut(node, "the class of an iterator", why="what is known of it is what it gives")
+    return said[0]

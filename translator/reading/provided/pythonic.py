@@ -44,10 +44,11 @@ from ..core.values import (
     leaves_in,
 )
 from ..facts.booleans import marked, python_bool
-from ..facts.classes import answer, class_of
+from ..facts.classes import answer, class_of, classes_shown, of_either
 from ..facts.runs import count
 from ..parts.known import run_known
 from ..parts.listed import note_rows
+from ..paths.iterables import held
 from ..uses.arrays import ARRAYS
 from ..uses.attributes import get_attribute, set_attribute
 from ..uses.conditions import truth
@@ -178,8 +179,8 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(x, Undefined) and x.stream is not None and not x.method:
         return run_known(ctx, node, issubclass, x.cls, kinds)
-    if isinstance(x, Closure | Bound | Partial):
-        return any(k in (types.FunctionType, Callable, object) for k in kinds)
+    if classes := classes_shown(held(ctx, x)):
+        return of_either(ctx, node, classes, lambda cls: run_known(ctx, node, issubclass, cls, kinds))
     known = x.value if isinstance(x, Foreign) else x
     if hasattr(type(known), STANDS_FOR):
         return type(known) in kinds or run_known(ctx, node, issubclass, _class_of(known), kinds)
@@ -202,6 +203,8 @@ def _type(ctx: Context, node: ast.AST, x: Value) -> Value:
         return np.ndarray
     if type(x) is Var:
         return class_of(ctx, x)
+    if classes := classes_shown(held(ctx, x)):
+        return of_either(ctx, node, classes, lambda cls: cls)
     return _class_of(x.value if isinstance(x, Foreign) else x)
 
 
