@@ -321,14 +321,16 @@ class _Finder:
             total = sum(map(width, args)) + (2 * len(args) if self._is_row(s) else _own_width(s))
             most = self._most_width(s, depth)
             while total > most:
-                folded = (self._inside(a, s) for a in args if isinstance(a, Var))
-                written = [a for a in folded if a in self.folded]
-                widest = max((a for a in written if is_adjoint(a)), key=width, default=None)
-                widest = widest or max(written, key=width, default=None)
-                if widest is None or width(widest) <= SMALL:
+                folded = dict.fromkeys(self._inside(a, s) for a in args if isinstance(a, Var))
+                written = sorted((a for a in folded if a in self.folded), key=lambda a: (not is_adjoint(a), -width(a)))
+                wide = [a for a in written if width(a) > SMALL]
+                if not wide:
                     break
-                total -= width(widest) - _length(widest)
-                del self.folded[widest], widths[widest]
+                for a in wide:
+                    total -= width(a) - _length(a)
+                    del self.folded[a], widths[a]
+                    if total <= most:
+                        break
             if s.targets and s.targets[0] in self.folded:
                 site = self.sites[s.targets[0]][0].statement
                 stacked = isinstance(s, Apply) and is_stack(site, s.targets[0], s)
