@@ -93,7 +93,22 @@ def read_in_between(x):
     return np.sum(rows * rows)
 
 
-@pytest.mark.parametrize("f", [*ONE_TAPE, under_a_branch, of_unknown_length, read_in_between], ids=lambda f: f.__name__)
+def one_behind_the_other(x):
+    s = 0.0
+    for i in range(3):
+        y = np.empty(6)
+        for j in range(6):
+            y[j] = np.sin(x[j] * i)
+        for j in range(6):
+            y[j] = y[j] * x[j]
+        s += np.sum(y * y)
+    return s
+
+
+OTHERS = [under_a_branch, of_unknown_length, read_in_between, one_behind_the_other]
+
+
+@pytest.mark.parametrize("f", [*ONE_TAPE, *OTHERS], ids=lambda f: f.__name__)
 def test_gradients(f: Callable[..., Any]) -> None:
     check_grads(f, (X,), order=2, modes=("rev",))
     batch = np.stack([X, X + 0.05, 1.1 * X])

@@ -124,7 +124,8 @@ def _kept(body: Block, slot: int, uses: Mapping[Var, int], made: Makers) -> _Kep
         return None
     k = inner.targets.index(v)
     empty = inner.inits[k]
-    fresh = isinstance(empty, Var) and empty in places and uses[empty] == 1 and made[empty].op is ops.EMPTY
+    by = made.get(empty) if isinstance(empty, Var) and empty in places and uses[empty] == 1 else None
+    fresh = by is not None and by.op is ops.EMPTY
     ahead = all(places[a] < places[v] for a in store.args[2:] if isinstance(a, Var) and a in places)
     if not fresh or not ahead or not _only_stores(inner, k, uses, made):
         return None
