@@ -229,8 +229,8 @@ LENT: ContextVar[bool] = ContextVar("lent", default=False)
 
 def offered(function: Any, module: str, name: str, compiled: bool = False) -> Any:
     """A function of NumPy, or NumPy source, as a namespace offers it: it gives Arrays where one is among the arguments,
-    `compiled` or computed step by step, else HostArrays in place of NumPy's arrays. Functions among the arguments are
-    given HostArrays, too.
+    `compiled` or computed step by step, else HostArrays in place of NumPy's arrays. Functions among the arguments of
+    NumPy's own are given HostArrays, too.
 
     What is no such function, or is offered already, is returned as it is.
     """
@@ -238,13 +238,14 @@ def offered(function: Any, module: str, name: str, compiled: bool = False) -> An
         return function
     if hasattr(function, "__untraced_numpy__"):
         return function
+    by_numpy = module.rpartition(".")[2] == "numpy"
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if any(map(callable, args)):
             token = LENT.set(True)
             try:
-                return called(*[_meant(x) for x in args], **options)
+                return called(*[_meant(x, by_numpy) for x in args], **options)
             finally:
                 LENT.reset(token)
         return called(*args, **options)
@@ -261,9 +262,11 @@ def offered(function: Any, module: str, name: str, compiled: bool = False) -> An
     return call
 
 
-def _meant(x: Any) -> Any:
-    """An argument beside a function: what that is given is JAX's, and it is known as NumPy's where it is NumPy's."""
-    if type(x) is types.FunctionType and not hasattr(x, "__untraced_numpy__"):
+def _meant(x: Any, by_numpy: bool) -> Any:
+    """An argument beside a function: what that is given is JAX's, where NumPy itself calls it, too, and it is known as
+    NumPy's where it is NumPy's.
+    """
+    if by_numpy and type(x) is types.FunctionType and not hasattr(x, "__untraced_numpy__"):
         return functools.wraps(x)(lambda *args, **options: x(*map(lifted, args), **options))
     return getattr(x, "__untraced_numpy__", x) if callable(x) else lifted(x)
 

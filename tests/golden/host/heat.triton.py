@@ -2,9 +2,9 @@ def heat(u, n):
     def loop(n, u):
         v = u
         for i in range(n):
-            # line 37: i + 1
+            # line 38: i + 1
             t = add(i, 1)
-            # line 36: v[1:-1, 1:-1] += 0.1 * (v[2:, 1:-1] + v[:-2, 1:-1] + v[1:-1, 2:] + v[1:-1, :-2] - 4 * v[1:-1, 1:-1]); line 37: v[0] = v[-2] * (i + 1)
+            # line 37: v[1:-1, 1:-1] += 0.1 * (v[2:, 1:-1] + v[:-2, 1:-1] + v[1:-1, 2:] + v[1:-1, :-2] - 4 * v[1:-1, 1:-1]); line 38: v[0] = v[-2] * (i + 1)
             v_new_2 = empty((9, 12), float64)
             heat_v(v, v_new_2, t)          # 1 block of 128 threads
             v = v_new_2
