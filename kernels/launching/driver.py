@@ -379,6 +379,9 @@ class _Writer(HostLines):
         self.line(f"{self.names[t]} = {whole}")
         self.line(f"del {whole}")
         self.forms[t] = in_order(t.aval.shape)
+        del self.wholes[id(s)]  # a loop that is written again makes it again
+        self.placed -= {v for piece in self.pieces.values() if piece.joined is s for v in piece.views}
+        self.placed -= {v for v, piece in self.pieces.items() if piece.joined is s}
 
     def enqueue(
         self,

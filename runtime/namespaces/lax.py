@@ -323,6 +323,9 @@ def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, **options:
     """The k least elements along an axis, the least first, and their places: of the operand's shape with `k` in place
     of that axis.
     """
+    if operand.dtype.kind in "biu":  # the negative of the least is none, and of what has no sign
+        values, places = top_k(~operand, k, axis=reduction_dimension)
+        return [~values, places]
     values, places = top_k(-operand, k, axis=reduction_dimension)
     return [-values, places]
 

@@ -271,7 +271,7 @@ def triangular_solve(
     unit_diagonal: bool = False,
 ) -> Any:
     """x of op(a) x = b, or of x op(a) = b where not `left_side`; `a` is triangular, its other half is not looked at."""
-    if b.dtype.itemsize == 2:  # LAPACK has no routines for half precision
+    if b.dtype.name in ("float16", "bfloat16"):  # LAPACK has no routines for half precision
         wide = triangular_solve(
             a.astype(np.float32),
             b.astype(np.float32),

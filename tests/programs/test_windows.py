@@ -96,6 +96,44 @@ SEGMENTS = [scaled, of_other_places, softmax, counted, deviations, first_places,
 ENDS = [[0, 3, 3, 130, 129, 400, 700], [-5, 709, 20, -20, 699], [700, 0], []]
 
 
+def by_columns(p, x):
+    k, n = np.arange(x.shape[1]), x.shape[1]
+    totals, largest, y, z = np.zeros(n), np.zeros(n), np.zeros(x.shape), np.zeros(x.shape)
+    for i in range(p.size - 1):
+        inside = (k >= p[i]) & (k < p[i + 1])
+        totals += np.where(inside, x, 0.0).sum(0)
+        largest = largest + np.maximum(np.max(np.where(inside, x, -np.inf), axis=0), -9.0)
+        y = y + np.where(inside, x * (i + 1), 0.0)
+        z = np.where(inside & (x > 0), x * (i + 1), z)
+    return totals, largest, y, z
+
+
+def into_columns(p, x):
+    k, y = np.arange(x.shape[0]), np.zeros((3, x.shape[0]))
+    for i in range(p.size - 1):
+        np.add.at(y, np.arange(3) % 2, np.where((k >= p[i]) & (k < p[i + 1]), x[:, 0], 0.0))
+        y = np.where((k >= p[i]) & (k < p[i + 1]), y * 2, y)
+    return y
+
+
+def of_unsigned_ends(p, x):
+    k, y = np.arange(x.shape[0]), np.zeros(x.shape[0])
+    ends = p.astype(np.uint64)
+    for i in range(p.size - 1):
+        y = y + np.where((k >= ends[i]) & (k < ends[i + 1]), x[:, 0], 0.0)
+    return y
+
+
+@pytest.mark.parametrize("shape", [(600, 600), (600, 4), (4, 600)])
+@pytest.mark.parametrize("f", [by_columns, into_columns, of_unsigned_ends])
+def test_a_mask_along_other_axes_asks_for_no_run(f: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(shape[1]).standard_normal(shape)
+    p = np.array([0, 1, 3, 300, 600])
+    wanted, found = f(p, x), accelerate(f, target="cpu")(p, x)
+    for got, want in zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]:
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
 @pytest.mark.parametrize(
     "f", [scaled, of_other_places, softmax, counted, deviations, first_places, rows, kept, turned, signs_of_zeros]

@@ -128,6 +128,15 @@ def test_a_gradient_makes_the_pairs_again(language: str) -> None:
     assert max(sizes) == 1000 * 9
 
 
+def test_a_sum_of_negative_zeros_is_zero(backends: dict[str, Any]) -> None:
+    def function(x: Any, c: Any) -> Any:
+        return np.sum(x[:, None] * c, axis=2)
+
+    x, c = np.full((4, 3), -0.0), np.ones((40, 3))
+    (found,) = GpuExecutor(translated(function, (x, c), "cuda"), backends["cuda"])([x, c])
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(function(x, c)))
+
+
 def test_an_array_that_is_there_is_read_as_it_lies() -> None:
     """The rows of `x` lie in one piece."""
     x = made(500, 3)

@@ -104,6 +104,23 @@ def columns_in_a_loop(x: Any, y: Any) -> Any:
     return z
 
 
+def written_again(x: Any, y: Any) -> Any:
+    z, u, k = np.zeros((6, 2, 7)), np.zeros((6, 14)), 0
+    for i in range(3):
+        z = np.stack([np.exp(x) * i, x * i], axis=1)
+    while u.sum() < 1e4 and k < 4:
+        u, k = np.concatenate([np.exp(x + np.abs(u[:, :7])), y * y + u[:, 7:]], axis=1), k + 1
+    return z, u
+
+
+def rows_written_again(x: Any, y: Any) -> Any:
+    z, u = np.zeros((2, 6, 7)), np.zeros((2, 6, 7))
+    for i in range(3):
+        z = np.stack([np.exp(x) * i, x * i])
+        u = np.stack([np.exp(-u[1]) + y, u[0].sum(1, keepdims=True) + x])
+    return z, u
+
+
 def long_rows(x: Any, y: Any) -> Any:
     u, v = np.resize(x, (3, 64)).astype(np.float32), np.resize(y, (3, 64)).astype(np.float32)
     return np.concatenate([np.sqrt(np.abs(u)), u * v, v[:, :3] * 2], axis=1)
@@ -128,7 +145,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((f, (X, Y)) for f in (stacked, with_a_product, with_constants, needed_beside, in_a_loop, while_it_grows)),
     *((f, (X, Y)) for f in (stored_into, nested, with_empty, beside_each_other)),
     *((f, (X, Y)) for f in (columns, some_columns, softmaxes, in_the_middle, with_narrow_ones, turned_pieces)),
-    *((f, (X, Y)) for f in (columns_in_a_loop, long_rows)),
+    *((f, (X, Y)) for f in (columns_in_a_loop, long_rows, written_again, rows_written_again)),
     (of_lines, (V,)),
     (of_numbers, (V,)),
     (collided, (rng.random((5, 3, 4)),)),

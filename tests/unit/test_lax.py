@@ -599,3 +599,12 @@ def test_a_start_may_come_from_what_is_differentiated() -> None:
     d_m, d_x = untraced.grad(f, argnums=(0, 1))(M, 1.5)
     np.testing.assert_array_equal(d_m[1:3, :2], np.full((2, 2), 1.5))
     np.testing.assert_allclose(d_x, np.sum(M[1:3, :2]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "bool", "float32"])
+def test_least_elements_of_any_dtype(dtype: str) -> None:
+    x = np.array([3, 0, -128 if dtype == "int8" else 1, 5]).astype(dtype)
+    values, places = lax.approx_min_k(x, 2)
+    np.testing.assert_array_equal(values, np.sort(x)[:2])
+    np.testing.assert_array_equal(x[places], values)
+    assert values.dtype == x.dtype

@@ -4,7 +4,7 @@
         d = p[:, None] - p               t = p[:, None]
         r = np.sum(d * d, axis=2)        d = t[:, :, 0] - p[:, 0]
         f = d / r[..., None]             d_1 = t[:, :, 1] - p[:, 1]
-        return np.sum(f, axis=1)         t1 = d * d + d_1 * d_1
+        return np.sum(f, axis=1)         t1 = d * d + d_1 * d_1 + 0.0
                                          f = d / t1
                                          t2 = np.sum(d_1 / t1, axis=1, keepdims=True)
                                          return np.concatenate([np.sum(f, axis=1, keepdims=True), t2], axis=1)
@@ -22,7 +22,7 @@ from dataclasses import replace
 from .. import make
 from ..builder import Builder
 from ..ir import Apply, Atom, Block, Function, Statement, Var, blocks_of, free_variables, inputs_of, with_blocks
-from ..ops import ADD, LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, MULTIPLY
+from ..ops import ADD, LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, MULTIPLY, SUM
 from ..ops.core import At, Cast, CastAttrs, Elementwise, Reduce, ReduceAttrs, Run
 from ..ops.structural import ASTYPE
 from ..records import dataclass
@@ -193,6 +193,8 @@ class _Apart:
             dtype = target.aval.dtype
             cast = [p if p.aval.dtype == dtype else b.apply(ASTYPE, p, attrs=CastAttrs(dtype)) for p in parts]
             parts = [self.folded(b, FOLDS[s.op.name], cast)]
+            if s.op is SUM and dtype.kind in "fc":  # of -0.0 alone it is 0.0
+                parts = [b.apply(ADD, parts[0], make.lift(0.0))]
         if others:
             parts = [b.apply(s.op, p, attrs=ReduceAttrs(others, keepdims), hint=target.hint) for p in parts]
         place = axis if keepdims else axis - sum(k < axis for k in axes)

@@ -58,5 +58,6 @@ def _sum(s: Apply, x: Atom, whole: Sequence[int], y: Atom, labels: Sequence[int]
     axes = tuple(k for k, n in enumerate(whole) if n not in s.attrs.out)
     total = make.sum(b, make.multiply(b, x, beside), axes)
     last = b.statements[-1]
-    assert isinstance(last, Apply) and last.targets == (total,) and total.aval == s.targets[0].aval
+    if not isinstance(last, Apply) or last.targets != (total,) or total.aval != s.targets[0].aval:
+        return (s,)  # a product that is added in a wider type
     return (*b.statements[:-1], replace(last, targets=s.targets))

@@ -37,6 +37,7 @@ from ..ir import (
     Function,
     If,
     Range,
+    Shape,
     Statement,
     Var,
     While,
@@ -60,6 +61,7 @@ from ..ops.core import (
     IndexAttrs,
     ReduceAttrs,
     Run,
+    indexed_shape,
 )
 from ..printing.temporaries import is_adjoint
 from ..purpose import purpose
@@ -153,29 +155,37 @@ class _Facts:
         return s is not None and s.op is ops.IOTA
 
     def run(self, a: Atom) -> Bounds | None:
-        """(low, high) where `a` asks for low <= arange < high: a mask, np.where(mask, x, 0), or a product of such."""
+        """(low, high) where `a` is 0 but for low <= first index < high: a mask, np.where(mask, x, 0), or a product."""
         if a.aval.dtype.kind == "b":
-            return self.asked(a)
+            return self.asked(a, a.aval.shape)
         s = self.made.get(a) if isinstance(a, Var) else None
         if s is not None and s.op is ops.MULTIPLY:  # 0 times 0; times anything else it need not be 0
             factors = {self.run(x) if x.aval.shape == a.aval.shape else None for x in s.args}
             return factors.pop() if len(factors) == 1 else None
         if s is None or s.op is not ops.WHERE or not isinstance(s.args[2], Const) or np.any(s.args[2].value):
             return None
-        return self.asked(s.args[0])
+        return self.asked(s.args[0], a.aval.shape)
 
-    def asked(self, mask: Atom) -> Bounds | None:
+    def asked(self, mask: Atom, shape: Shape) -> Bounds | None:
+        """(low, high) where a mask, broadcast to this shape, asks for low <= the first index < high.
+
+        What has fewer axes lies along the last ones, and asks nothing of the first.
+        """
         ends: dict[str, Atom] = {}
-        pending = [mask]
+        pending = [(mask, len(shape))]
         while pending:
-            test = self.maker(pending.pop())
-            if test is None:
+            a, ndim = pending.pop()
+            test = self.maker(a)
+            if test is None or a.aval.ndim != ndim or a.aval.shape[:1] != shape[:1]:
                 continue
-            if test.op is ops.LOGICAL_AND or _keeps_first_axis(test):
-                pending += test.args
-            elif test.op in (ops.GREATER_EQUAL, ops.LESS) and self.is_iota(test.args[0]):
+            if test.op is ops.LOGICAL_AND:
+                pending += [(x, ndim) for x in test.args]
+            elif _keeps_first_axis(test):
+                pending.append((test.args[0], test.args[0].aval.ndim))
+            elif test.op in (ops.GREATER_EQUAL, ops.LESS) and ndim == 1 and self.is_iota(test.args[0]):
                 end = test.args[1]
-                if end.aval.shape == () and end.aval.dtype.kind in "iu":
+                counts = test.args[0].aval.shape == shape[:1]
+                if counts and end.aval.shape == () and np.can_cast(end.aval.dtype, np.int64):
                     ends.setdefault(test.op.name, end)
         return (ends["greater_equal"], ends["less"]) if len(ends) == 2 else None
 
@@ -257,7 +267,7 @@ def _extreme(s: Apply, facts: _Facts) -> list[Statement] | None:
         if chosen is None or chosen.op is not ops.WHERE or not _is_neutral(chosen.args[2], s):
             return None
         mask, neutral = chosen.args[0], make.astype(Builder(s.span), chosen.args[2], a.aval.dtype)
-    run = facts.asked(mask) if mask.aval.dtype.kind == "b" else None
+    run = facts.asked(mask, a.aval.shape) if mask.aval.dtype.kind == "b" else None
     if run is None:
         return None
     turns = _Turns(s, run, [a], facts)
@@ -275,7 +285,7 @@ def _extreme(s: Apply, facts: _Facts) -> list[Statement] | None:
 def _first(s: Apply, facts: _Facts) -> list[Statement] | None:
     """The place of the first True of a mask that asks for a run, 0 where there is none."""
     mask, size = s.args[0], _length(s.args[0])
-    run = facts.asked(mask) if mask.aval.shape == (size,) and size >= SHORTEST and facts.run(mask) else None
+    run = facts.run(mask) if mask.aval.shape == (size,) and size >= SHORTEST else None
     if run is None or s.attrs != ArgReduceAttrs(0):
         return None
     turns = _Turns(s, run, [mask], facts)
@@ -312,7 +322,7 @@ def _stored(s: Apply, place: int, facts: _Facts) -> list[Statement] | None:
     if place != 2 or not isinstance(old, Var) or old.aval != s.targets[0].aval:
         return None
     ndim, size = old.aval.ndim, _length(old)
-    run = facts.asked(mask) if size >= SHORTEST and (mask.aval.ndim, _length(mask)) == (ndim, size) else None
+    run = facts.asked(mask, old.aval.shape) if size >= SHORTEST else None
     if run is None:
         return None
     turns = _Turns(s, run, [old], facts)
@@ -333,7 +343,8 @@ def _added(s: Apply, place: int, facts: _Facts) -> list[Statement] | None:
         return None
     size = _length(added)
     run = facts.run(added) if size >= SHORTEST else None
-    if run is None or (s.op is ops.ADD and old.aval.shape != added.aval.shape):
+    there = indexed_shape(s.attrs, [a.aval for a in s.args]) if isinstance(s.attrs, IndexAttrs) else old.aval.shape
+    if run is None or there != added.aval.shape:
         return None
     turns = _Turns(s, run, [added], facts)
     current = Var(old.hint, old.aval)

@@ -27,10 +27,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) forces_t(
-    const float* __restrict__ places_ptr, const float* __restrict__ masses_ptr, float* __restrict__ t_9_ptr,
-    float* __restrict__ t_11_ptr, float* __restrict__ t_13_ptr, index_t places_stride, index_t places_offset,
-    index_t places_offset_1, index_t places_stride_1, index_t t_9_stride, index_t t_11_stride,
-    index_t t_13_stride, index_t rows, index_t columns
+    const float* __restrict__ places_ptr, const float* __restrict__ masses_ptr, float* __restrict__ t_10_ptr,
+    float* __restrict__ t_12_ptr, float* __restrict__ t_14_ptr, index_t places_stride, index_t places_offset,
+    index_t places_offset_1, index_t places_stride_1, index_t t_10_stride, index_t t_12_stride,
+    index_t t_14_stride, index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
@@ -38,9 +38,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) forces_t(
         const float places = places_ptr[row * places_stride];
         const float places_2 = places_ptr[row * places_stride + places_offset];
         const float places_4 = places_ptr[row * places_stride + places_offset_1];
-        float t_9_sofar = 0.0f;
-        float t_11_sofar = 0.0f;
-        float t_13_sofar = 0.0f;
+        float t_10_sofar = 0.0f;
+        float t_12_sofar = 0.0f;
+        float t_14_sofar = 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const index_t column = thread + k * THREADS;
@@ -57,24 +57,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK) forces_t(
             const float d_2 = places_4 - places_5;
             const float t_3 = d_2 * d_2;
             const float t_4 = t_2 + t_3;
-            const float square = t_4 + 0.001f;
-            const float t_5 = sqrtf(square);
-            const float t_6 = square * t_5;
-            const float t_7 = masses / t_6;
-            const float t_8 = d * t_7;
-            const float t_10 = d_1 * t_7;
-            const float t_12 = d_2 * t_7;
-            t_9_sofar = Sum()(t_9_sofar, t_8);
-            t_11_sofar = Sum()(t_11_sofar, t_10);
-            t_13_sofar = Sum()(t_13_sofar, t_12);
+            const float t_5 = t_4 + 0.0f;
+            const float square = t_5 + 0.001f;
+            const float t_6 = sqrtf(square);
+            const float t_7 = square * t_6;
+            const float t_8 = masses / t_7;
+            const float t_9 = d * t_8;
+            const float t_11 = d_1 * t_8;
+            const float t_13 = d_2 * t_8;
+            t_10_sofar = Sum()(t_10_sofar, t_9);
+            t_12_sofar = Sum()(t_12_sofar, t_11);
+            t_14_sofar = Sum()(t_14_sofar, t_13);
         }
-        const float t_9 = row_fold<Sum, float>(t_9_sofar, 0.0f);
-        const float t_11 = row_fold<Sum, float>(t_11_sofar, 0.0f);
-        const float t_13 = row_fold<Sum, float>(t_13_sofar, 0.0f);
+        const float t_10 = row_fold<Sum, float>(t_10_sofar, 0.0f);
+        const float t_12 = row_fold<Sum, float>(t_12_sofar, 0.0f);
+        const float t_14 = row_fold<Sum, float>(t_14_sofar, 0.0f);
         if (thread == 0) {
-            t_9_ptr[row * t_9_stride] = t_9;
-            t_11_ptr[row * t_11_stride] = t_11;
-            t_13_ptr[row * t_13_stride] = t_13;
+            t_10_ptr[row * t_10_stride] = t_10;
+            t_12_ptr[row * t_12_stride] = t_12;
+            t_14_ptr[row * t_14_stride] = t_14;
         }
     }
 }
@@ -82,10 +83,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) forces_t(
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
 extern "C" __global__ void __launch_bounds__(BLOCK) forces_t_by4(
-    const float* __restrict__ places_ptr, const float* __restrict__ masses_ptr, float* __restrict__ t_9_ptr,
-    float* __restrict__ t_11_ptr, float* __restrict__ t_13_ptr, index_t places_stride, index_t places_offset,
-    index_t places_offset_1, index_t places_stride_1, index_t t_9_stride, index_t t_11_stride,
-    index_t t_13_stride, index_t rows, index_t columns
+    const float* __restrict__ places_ptr, const float* __restrict__ masses_ptr, float* __restrict__ t_10_ptr,
+    float* __restrict__ t_12_ptr, float* __restrict__ t_14_ptr, index_t places_stride, index_t places_offset,
+    index_t places_offset_1, index_t places_stride_1, index_t t_10_stride, index_t t_12_stride,
+    index_t t_14_stride, index_t rows, index_t columns
 ) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
@@ -93,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) forces_t_by4(
         const float places = places_ptr[row * places_stride];
         const float places_2 = places_ptr[row * places_stride + places_offset];
         const float places_4 = places_ptr[row * places_stride + places_offset_1];
-        float t_9_sofar = 0.0f;
-        float t_11_sofar = 0.0f;
-        float t_13_sofar = 0.0f;
+        float t_10_sofar = 0.0f;
+        float t_12_sofar = 0.0f;
+        float t_14_sofar = 0.0f;
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
@@ -116,25 +117,26 @@ extern "C" __global__ void __launch_bounds__(BLOCK) forces_t_by4(
                 const float d_2 = places_4 - places_5;
                 const float t_3 = d_2 * d_2;
                 const float t_4 = t_2 + t_3;
-                const float square = t_4 + 0.001f;
-                const float t_5 = sqrtf(square);
-                const float t_6 = square * t_5;
-                const float t_7 = masses / t_6;
-                const float t_8 = d * t_7;
-                const float t_10 = d_1 * t_7;
-                const float t_12 = d_2 * t_7;
-                t_9_sofar = Sum()(t_9_sofar, t_8);
-                t_11_sofar = Sum()(t_11_sofar, t_10);
-                t_13_sofar = Sum()(t_13_sofar, t_12);
+                const float t_5 = t_4 + 0.0f;
+                const float square = t_5 + 0.001f;
+                const float t_6 = sqrtf(square);
+                const float t_7 = square * t_6;
+                const float t_8 = masses / t_7;
+                const float t_9 = d * t_8;
+                const float t_11 = d_1 * t_8;
+                const float t_13 = d_2 * t_8;
+                t_10_sofar = Sum()(t_10_sofar, t_9);
+                t_12_sofar = Sum()(t_12_sofar, t_11);
+                t_14_sofar = Sum()(t_14_sofar, t_13);
             }
         }
-        const float t_9 = row_fold<Sum, float>(t_9_sofar, 0.0f);
-        const float t_11 = row_fold<Sum, float>(t_11_sofar, 0.0f);
-        const float t_13 = row_fold<Sum, float>(t_13_sofar, 0.0f);
+        const float t_10 = row_fold<Sum, float>(t_10_sofar, 0.0f);
+        const float t_12 = row_fold<Sum, float>(t_12_sofar, 0.0f);
+        const float t_14 = row_fold<Sum, float>(t_14_sofar, 0.0f);
         if (thread == 0) {
-            t_9_ptr[row * t_9_stride] = t_9;
-            t_11_ptr[row * t_11_stride] = t_11;
-            t_13_ptr[row * t_13_stride] = t_13;
+            t_10_ptr[row * t_10_stride] = t_10;
+            t_12_ptr[row * t_12_stride] = t_12;
+            t_14_ptr[row * t_14_stride] = t_14;
         }
     }
 }

@@ -32,8 +32,8 @@ def exact_sqrt(x):
 
 @triton.jit
 def forces_t(
-    places_ptr, masses_ptr, t_9_ptr, t_11_ptr, t_13_ptr, places_stride, places_stride_1, places_offset,
-    places_offset_1, t_9_stride, t_11_stride, t_13_stride, rows, columns, ROWS: tl.constexpr,
+    places_ptr, masses_ptr, t_10_ptr, t_12_ptr, t_14_ptr, places_stride, places_stride_1, places_offset,
+    places_offset_1, t_10_stride, t_12_stride, t_14_stride, rows, columns, ROWS: tl.constexpr,
     BLOCK: tl.constexpr
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
@@ -56,16 +56,17 @@ def forces_t(
     d_2 = places_4 - places_5
     t_3 = d_2 * d_2
     t_4 = t_2 + t_3
-    square = t_4 + 0.001
-    t_5 = exact_sqrt(square)
-    t_6 = square * t_5
-    t_7 = tl.div_rn(masses, t_6)
-    t_8 = d * t_7
-    t_9 = tl.sum(tl.where(mask, t_8, 0.0), axis=1, keep_dims=True)
-    t_10 = d_1 * t_7
-    t_11 = tl.sum(tl.where(mask, t_10, 0.0), axis=1, keep_dims=True)
-    t_12 = d_2 * t_7
-    t_13 = tl.sum(tl.where(mask, t_12, 0.0), axis=1, keep_dims=True)
-    tl.store(t_9_ptr + row * t_9_stride, t_9, mask=row_mask)
-    tl.store(t_11_ptr + row * t_11_stride, t_11, mask=row_mask)
-    tl.store(t_13_ptr + row * t_13_stride, t_13, mask=row_mask)
+    t_5 = t_4 + 0.0
+    square = t_5 + 0.001
+    t_6 = exact_sqrt(square)
+    t_7 = square * t_6
+    t_8 = tl.div_rn(masses, t_7)
+    t_9 = d * t_8
+    t_10 = tl.sum(tl.where(mask, t_9, 0.0), axis=1, keep_dims=True)
+    t_11 = d_1 * t_8
+    t_12 = tl.sum(tl.where(mask, t_11, 0.0), axis=1, keep_dims=True)
+    t_13 = d_2 * t_8
+    t_14 = tl.sum(tl.where(mask, t_13, 0.0), axis=1, keep_dims=True)
+    tl.store(t_10_ptr + row * t_10_stride, t_10, mask=row_mask)
+    tl.store(t_12_ptr + row * t_12_stride, t_12, mask=row_mask)
+    tl.store(t_14_ptr + row * t_14_stride, t_14, mask=row_mask)
