@@ -132,7 +132,7 @@ def test_a_sum_of_negative_zeros_is_zero(backends: dict[str, Any]) -> None:
     def function(x: Any, c: Any) -> Any:
         return np.sum(x[:, None] * c, axis=2)
 
-    x, c = np.full((4, 3), -0.0), np.ones((40, 3))
+    x, c = np.full((40, 3), -0.0), np.ones((40, 3))
     (found,) = GpuExecutor(translated(function, (x, c), "cuda"), backends["cuda"])([x, c])
     np.testing.assert_array_equal(np.signbit(found), np.signbit(function(x, c)))
 
